@@ -1,0 +1,1 @@
+"""What was asked: arms, pins and models as data; load, validate, edit."""

@@ -1,0 +1,1 @@
+"""What is there: cards, processes, ports, files that are written by rename."""

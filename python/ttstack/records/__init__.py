@@ -1,0 +1,1 @@
+"""Schema 1, the append-only store, its reader."""

@@ -1,0 +1,1 @@
+"""Arm + Pin + Model + cards -> Launch; Launch -> docker argv, ExecStart, unit text, and back."""

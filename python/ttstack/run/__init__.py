@@ -1,0 +1,1 @@
+"""Up, supervise, identify, down: one run from arm to record."""

@@ -1,0 +1,1 @@
+"""A card host without cards: an engine that behaves like vLLM on Tenstorrent."""
