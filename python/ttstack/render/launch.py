@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ttstack.arm.types import Runtime
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ttstack.arm.types import Runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,119 @@
+"""What every verb shares: global options, parsing, JSON and table output.
+
+A verb is a module ``ttstack.cli.verbs.NAME`` with ``EXAMPLES: str`` and ``configure(parser) -> None``; each leaf
+parser sets ``func``, a callable from ``Context`` and the parsed namespace to an exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from ttstack.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The global options."""
+
+    verbose: bool = False
+    arms: Path | None = None
+
+
+class Verb(Protocol):
+    """The shape of a verb's module."""
+
+    EXAMPLES: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the verb's arguments."""
+
+
+def split_globals(words: Sequence[str]) -> tuple[Context, list[str]]:
+    """Take the options that stand before the verb."""
+    verbose, arms, at = False, None, 0
+    while at < len(words) and words[at].startswith("-") and words[at] not in {"-h", "--help"}:
+        word = words[at]
+        if word in {"-v", "--verbose"}:
+            verbose = True
+        elif word == "--arms" and at + 1 < len(words):
+            at += 1
+            arms = Path(words[at])
+        elif word.startswith("--arms="):
+            arms = Path(word.removeprefix("--arms="))
+        else:
+            raise UsageError(f"unknown option {word!r} before the verb", hint="see: ttx --help")
+        at += 1
+    return Context(verbose, arms), list(words[at:])
+
+
+def unknown_verb(name: str, verbs: Iterable[str]) -> UsageError:
+    """Say which verb was probably meant."""
+    near = get_close_matches(name, list(verbs), 1)
+    what = f"unknown verb {name!r}" if name else "no verb given"
+    return UsageError(what, hint=f"did you mean: ttx {near[0]}" if near else "see: ttx --help")
+
+
+def parse(module: object, name: str, summary: str, context: Context, words: Sequence[str]) -> int:
+    """Parse a verb's own arguments and call what they name."""
+    verb = cast("Verb", module)
+    parser = argparse.ArgumentParser(
+        prog=f"ttx {name}",
+        description=summary[:1].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{verb.EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.configure(parser)
+    args = parser.parse_args(words)
+    func = cast("Callable[[Context, argparse.Namespace], int]", args.func)
+    return func(context, args)
+
+
+def leaf(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    examples: str,
+    func: Callable[[Context, argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Add a sub-command with help, examples and the function that carries it out."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[:1].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(func=func)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON on stdout, for programs")
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, one document, keys in the given order."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a plain table; the last column is not padded."""
+    widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
+    for row in [columns, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def note(text: str) -> None:
+    """Say something to the person, not to a program that reads stdout."""
+    print(text, file=sys.stderr)

@@ -1,0 +1,95 @@
+"""``ttx``: finds the verb, imports only its module, and turns errors into sentences and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ttstack import __version__
+from ttstack.errors import Exit, TtxError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS: dict[str, str] = {
+    "arm": "list, show, check and render arms",
+    "run": "one run from slot to record: boot, identify, measure, stop",
+    "up": "take the slot, boot and identify an arm, and leave it running",
+    "down": "stop an engine gracefully and free its cards",
+    "status": "what runs here now",
+    "slot": "who holds which card",
+    "records": "list and show what was run and measured",
+    "unit": "print a systemd unit for an arm, for hosts without NixOS",
+}
+
+_EXAMPLES = """\
+examples:
+  ttx arm ls                     which arms there are
+  ttx arm render prod --as docker
+  ttx run sim                    a whole run with no card
+  ttx records show               the newest record
+
+`ttx VERB --help` says more, with examples.
+"""
+
+
+def _usage() -> str:
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {name:<{width}}  {text}" for name, text in VERBS.items())
+    return (
+        "usage: ttx [-v] [--arms DIR] VERB ...\n\n"
+        "Serve, try and measure models on Tenstorrent Blackhole cards.\n\n"
+        f"verbs:\n{verbs}\n\n"
+        "options:\n"
+        "  -h, --help     this page\n"
+        "  --version      the version\n"
+        "  -v, --verbose  echo each command that is started, on stderr\n"
+        "  --arms DIR     the folder of arms (default: $TTX_ARMS, else ./arms or that of a parent folder,\n"
+        "                 else the arms that came with ttx)\n\n"
+        f"{_EXAMPLES}"
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line; return its exit code. Never raises for faults that a person can mend."""
+    words = list(argv)
+    if not words or words[0] in {"-h", "--help"}:
+        print(_usage(), end="", file=sys.stdout if words else sys.stderr)
+        return Exit.DONE if words else Exit.USAGE
+    if words[0] == "--version":
+        print(f"ttx {__version__}")
+        return Exit.DONE
+    try:
+        return _dispatch(words)
+    except TtxError as error:
+        print(f"ttx: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("ttx: interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (``ttx records ls | head``): not a fault, and nothing more to say.
+        sys.stdout = None
+        return Exit.DONE
+
+
+def _dispatch(words: list[str]) -> int:
+    from ttstack.cli.command import parse, split_globals  # noqa: PLC0415 - argparse only when there is a verb
+
+    options, rest = split_globals(words)
+    if rest and rest[0] in {"-h", "--help"}:
+        print(_usage(), end="")
+        return Exit.DONE
+    name = rest[0] if rest else ""
+    if name not in VERBS:
+        from ttstack.cli.command import unknown_verb  # noqa: PLC0415
+
+        raise unknown_verb(name, VERBS)
+    module = import_module(f"ttstack.cli.verbs.{name}")
+    return parse(module, name, VERBS[name], options, rest[1:])
+
+
+def entry() -> None:
+    """Console script."""
+    sys.exit(main(sys.argv[1:]))
