@@ -1,0 +1,193 @@
+"""Schema 1 as data: what the two lines of a run hold. ``schema-v1.json`` is the same thing for other readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+SCHEMA = 1
+
+Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+"""A value as JSON can hold it; no NaN and no infinity."""
+
+Outcome = Literal["ok", "refused", "failed", "aborted", "interrupted"]
+"""How a run ended. ``aborted`` is also what a reader calls a run that was never closed."""
+
+CacheState = Literal["hit", "seed", "cold"]
+Verdict = Literal["confirmed", "refused", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that will close the run; pid and start time (ticks since boot) name it within one boot."""
+
+    pid: int
+    start: int
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CacheAsked:
+    """The tensor cache's key and everything that went into it."""
+
+    key: str
+    inputs: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRecord:
+    """What was asked, complete enough to ask for it again. Nothing here was looked at on the host."""
+
+    arm_digest: str
+    pin_digest: str
+    model_digest: str
+    arm: Mapping[str, Json]  # the arm after ``extends``, as JSON
+    pin: Mapping[str, Json]
+    model: Mapping[str, Json]
+    cards: tuple[str, ...]  # ids as the arm or the command line asked for them; empty: any
+    card_count: int
+    cache: CacheAsked | None
+    argv: tuple[str, ...]  # the engine's command; a secret is never in it
+    secrets: tuple[str, ...]  # names only
+    suite: str  # "" when nothing is to be measured (``ttx up``)
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The machine, as far as a reader of numbers must know it."""
+
+    hostname: str
+    boot_id: str
+    kernel: str
+    cpu_count: int
+    cpu_model: str = ""
+    memory_bytes: int | None = None
+    python: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """The program that wrote the line."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a run; ``seconds`` is of the monotonic clock."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CardSeen:
+    """A card that the run really had, and under which node."""
+
+    id: str
+    bdf: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was seen of the run itself; None and empty mean: not seen."""
+
+    cards: tuple[CardSeen, ...] = ()
+    banners: tuple[str, ...] = ()  # the expected banners that the log of this boot showed
+    served_root: str | None = None
+    max_model_len: int | None = None
+    engine_pid: int | None = None
+    image: str | None = None  # digest of the image that ran
+    cache_dir: str | None = None
+    cache: CacheState | None = None
+    log: str | None = None  # path of the run's log
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityCheck:
+    """One question of the identity verdict; ``ok`` is None when it could not be told."""
+
+    name: str
+    ok: bool | None
+    expected: Json = None
+    found: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The verdict that what runs is what the arm says; it follows from the checks alone."""
+
+    checks: tuple[IdentityCheck, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """``confirmed`` only when there are checks and all of them said yes."""
+        answers = [check.ok for check in self.checks]
+        if False in answers:
+            return "refused"
+        return "confirmed" if answers and None not in answers else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCheck:
+    """One check of a suite."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    expected: Json = None
+    found: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a suite found. ``values`` holds every raw sample; a name ends in its unit (``ttft_s``)."""
+
+    suite: str
+    checks: tuple[MeasuredCheck, ...] = ()
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    requests: int = 0
+    void: int = 0  # requests that could not be used; never averaged in
+
+    @property
+    def ok(self) -> bool:
+        """Whether there was something to check and all of it held."""
+        return bool(self.checks) and all(check.ok for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The line that opens a run, written before anything is touched."""
+
+    id: str
+    run: str
+    time: str  # UTC, ISO 8601 with milliseconds and Z
+    verb: str
+    arm: str
+    simulated: bool
+    owner: Owner
+    asked: AskedRecord
+    host: HostFacts
+    tool: Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The line that closes a run. ``quotable`` is ``quotable_reasons == ()``; see ``ttstack.records.quotable``."""
+
+    id: str
+    run: str
+    time: str
+    outcome: Outcome
+    reason: str  # a stable code, "" when the outcome is ok
+    text: str  # the sentence for people
+    exit_code: int
+    phases: tuple[Phase, ...]
+    observed: Observed | None
+    identity: Identity | None
+    measured: Measured | None
+    quotable: bool
+    quotable_reasons: tuple[str, ...]  # why not; empty when quotable
