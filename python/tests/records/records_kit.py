@@ -1,0 +1,75 @@
+"""Records for tests, and a writer that is a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ttstack
+from ttstack.records.build import closing, opening
+from ttstack.records.types import (
+    AskedRecord,
+    CacheAsked,
+    CardSeen,
+    HostFacts,
+    Identity,
+    IdentityCheck,
+    Measured,
+    MeasuredCheck,
+    Observed,
+    Owner,
+    Phase,
+)
+
+if TYPE_CHECKING:
+    from ttstack.records.types import Json
+
+OWNER = Owner(pid=4242, start=99, boot_id="b-1")
+HOST = HostFacts("cardhost", "b-1", "6.12.0", 2, "some cpu", 8_000_000_000, "3.11.2")
+IDENTITY = Identity((IdentityCheck("served_root", ok=True, expected="/m", found="/m"),))
+MEASURED = Measured("smoke", (MeasuredCheck("long_prompt", ok=True),), {"request_s": (0.25, 0.5)}, requests=2)
+OBSERVED = Observed((CardSeen("a1", "0000:01:00.0", "/dev/tenstorrent/0"),), ("up",), "/m", 4096, 17, cache="cold")
+
+
+def asked(arm: dict[str, Json] | None = None) -> AskedRecord:
+    return AskedRecord(
+        arm_digest="a" * 64,
+        pin_digest="b" * 64,
+        model_digest="c" * 64,
+        arm=arm or {"name": "sim"},
+        pin={"name": "sim"},
+        model={"name": "tiny"},
+        cards=(),
+        card_count=1,
+        cache=CacheAsked("0123456789abcdef", {"version": 1}),
+        argv=("ttx-sim", "serve", "/m"),
+        secrets=("HF_TOKEN",),
+        suite="smoke",
+    )
+
+
+def open_line(run: str = "r-1", **change: Any) -> dict[str, Json]:  # noqa: ANN401 - any field
+    values = {"verb": "run", "arm": "sim", "asked": asked(), "owner": OWNER, "host": HOST, "simulated": True}
+    return opening(run=run, **{**values, **change})
+
+
+def close_line(run: str = "r-1", **change: Any) -> dict[str, Json]:  # noqa: ANN401 - any field
+    values = {
+        "outcome": "ok",
+        "exit_code": 0,
+        "phases": (Phase("boot", 1.5), Phase("measure", 0.25)),
+        "observed": OBSERVED,
+        "identity": IDENTITY,
+        "measured": MEASURED,
+    }
+    return closing(run=run, **{**values, **change})
+
+
+def start_python(code: str, *args: str) -> subprocess.Popen[bytes]:
+    """Run a script that can import both ttstack and this kit; it prints a line when it is about to begin."""
+    path = os.pathsep.join([str(Path(ttstack.__file__).parents[1]), str(Path(__file__).parent)])
+    env = {**os.environ, "PYTHONPATH": path}
+    return subprocess.Popen([sys.executable, "-c", code, *args], env=env, stdout=subprocess.PIPE)

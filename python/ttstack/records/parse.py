@@ -1,0 +1,83 @@
+"""From a line that the schema accepted to data. Unknown fields are left out; see ``schema.violation``."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ttstack.records.types import (
+    AskedRecord,
+    CacheAsked,
+    CardSeen,
+    Closed,
+    HostFacts,
+    Identity,
+    IdentityCheck,
+    Measured,
+    MeasuredCheck,
+    Observed,
+    Opened,
+    Owner,
+    Phase,
+    Tool,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Data = TypeVar("Data")
+
+
+def opened(line: Mapping[str, Any]) -> Opened:
+    """Read an opening line."""
+    asked = line["asked"]
+    return _plain(
+        Opened,
+        line,
+        owner=_plain(Owner, line["owner"]),
+        asked=_plain(
+            AskedRecord,
+            asked,
+            cards=tuple(asked["cards"]),
+            cache=None if asked["cache"] is None else _plain(CacheAsked, asked["cache"]),
+            argv=tuple(asked["argv"]),
+            secrets=tuple(asked["secrets"]),
+        ),
+        host=_plain(HostFacts, line["host"]),
+        tool=_plain(Tool, line["tool"]),
+    )
+
+
+def closed(line: Mapping[str, Any]) -> Closed:
+    """Read a closing line, as it was written: whether it may be quoted today is for the reader to compute again."""
+    observed, identity, measured = line["observed"], line["identity"], line["measured"]
+    return _plain(
+        Closed,
+        line,
+        phases=tuple(_plain(Phase, phase) for phase in line["phases"]),
+        observed=None if observed is None else _observed(observed),
+        identity=None if identity is None else _identity(identity),
+        measured=None if measured is None else _measured(measured),
+        quotable_reasons=tuple(line["quotable_reasons"]),
+    )
+
+
+def _observed(table: Mapping[str, Any]) -> Observed:
+    cards = tuple(_plain(CardSeen, card) for card in table["cards"])
+    return _plain(Observed, table, cards=cards, banners=tuple(table["banners"]))
+
+
+def _identity(table: Mapping[str, Any]) -> Identity:
+    return Identity(tuple(_plain(IdentityCheck, check) for check in table["checks"]))
+
+
+def _measured(table: Mapping[str, Any]) -> Measured:
+    checks = tuple(_plain(MeasuredCheck, check) for check in table["checks"])
+    values = {name: tuple(map(float, samples)) for name, samples in table["values"].items()}
+    return _plain(Measured, table, checks=checks, values=values)
+
+
+def _plain(kind: type[Data], table: Mapping[str, Any], **parts: Any) -> Data:  # noqa: ANN401 - fields of ``kind``
+    """Fill a dataclass: ``parts`` where they are given, the table's own values for the rest."""
+    names = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: parts[name] if name in parts else table[name] for name in names})
