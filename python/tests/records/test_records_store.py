@@ -302,11 +302,11 @@ def test_ten_thousand_runs_are_read(store: Store) -> None:
     store.append(open_line())
     first, last = encode(open_line("RUN")), encode(close_line("RUN"))
     with store.path.open("wb") as file:
-        for number in range(5_000):
+        for number in range(10_000):
             name = f"r-{number}".encode()
             file.write(first.replace(b"RUN", name) + last.replace(b"RUN", name))
     log = store.read()
-    assert len(log.runs) == 5_000
+    assert len(log.runs) == 10_000
     assert log.faults == ()
 
 

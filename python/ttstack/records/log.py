@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from ttstack.records.parse import closed, opened
+from ttstack.records import parse
 from ttstack.records.quotable import reasons_against
 from ttstack.records.schema import violation
 from ttstack.records.types import SCHEMA
@@ -32,20 +33,29 @@ class Fault:
     run: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunRecord:
     """One run: what its lines say, and what follows from them."""
 
-    opened: Opened
-    closed: Closed | None
-    alive: bool  # not closed, and the process that will close it still runs
     raw_open: Mapping[str, Any]  # as read, with fields that this version does not know
     raw_close: Mapping[str, Any] | None
+    alive: bool  # not closed, and the process that will close it still runs
+
+    # Made when asked for: a reader of thousands of records looks at few of them closely.
+    @cached_property
+    def opened(self) -> Opened:
+        """The opening line."""
+        return parse.opened(self.raw_open)
+
+    @cached_property
+    def closed(self) -> Closed | None:
+        """The closing line."""
+        return None if self.raw_close is None else parse.closed(self.raw_close)
 
     @property
     def id(self) -> str:
         """The run's id."""
-        return self.opened.run
+        return str(self.raw_open["run"])
 
     @property
     def outcome(self) -> Outcome | Literal["running"]:
@@ -119,7 +129,10 @@ def read_stream(stream: BinaryIO, size: int, alive: Callable[[Owner], bool]) -> 
         where.setdefault(run, number)
     lost = closes.keys() - opens.keys()
     faults.extend(Fault(where[run], "orphan", "closes a run whose opening line is not here", run) for run in lost)
-    runs = tuple(_run(line, closes.get(run), alive) for run, line in opens.items())
+    runs = tuple(
+        RunRecord(line, closes.get(run), run not in closes and alive(parse.opened(line).owner))
+        for run, line in opens.items()
+    )
     return Log(runs, tuple(sorted(faults, key=lambda fault: fault.line)))
 
 
@@ -158,12 +171,6 @@ def _decode(number: int, raw: bytes, faults: list[Fault]) -> Mapping[str, Any] |
         faults.append(Fault(number, "invalid", wrong, run))
         return None
     return line
-
-
-def _run(raw_open: Mapping[str, Any], raw_close: Mapping[str, Any] | None, alive: Callable[[Owner], bool]) -> RunRecord:
-    first = opened(raw_open)
-    last = None if raw_close is None else closed(raw_close)
-    return RunRecord(first, last, last is None and alive(first.owner), raw_open, raw_close)
 
 
 def _no_constant(name: str) -> object:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ttstack.records.types import (
     AskedRecord,
@@ -79,5 +78,5 @@ def _measured(table: Mapping[str, Any]) -> Measured:
 
 def _plain(kind: type[Data], table: Mapping[str, Any], **parts: Any) -> Data:  # noqa: ANN401 - fields of ``kind``
     """Fill a dataclass: ``parts`` where they are given, the table's own values for the rest."""
-    names = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: parts[name] if name in parts else table[name] for name in names})
+    names = cast("Any", kind).__match_args__  # a dataclass's fields, in order
+    return kind(*[parts[name] if name in parts else table[name] for name in names])
