@@ -71,7 +71,14 @@ let
     if class == null || m.class == null || m.class == class then
       m
     else
-      throw "The module `${m.file}` (class: ${lib.escapeNixString m.class}) cannot be imported into a module evaluation that expects class ${lib.escapeNixString class}.";
+      throw ''
+        The module `${m.file}` (class: ${lib.escapeNixString m.class}) cannot be imported into a module evaluation that expects class ${lib.escapeNixString class}.
+
+        Help:
+        - Ensure that you are importing the correct module.
+        - Verify that the module's `_class`, ${lib.escapeNixString m.class} matches the expected `class` ${lib.escapeNixString class}.
+        - If you are using a custom class, make sure it is correctly defined and used consistently across your modules.
+      '';
 in
 {
   # Every module reachable from `modules`, each key once, importers before what they import.
