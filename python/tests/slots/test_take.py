@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ttstack.host.process import myself
+from ttstack.host.types import Places
+from ttstack.sim.host import make_host
+from ttstack.slots import legacy
+from ttstack.slots.claim import new_claim
+from ttstack.slots.errors import BusyError, NoSuchCardError
+from ttstack.slots.lock import read_note, try_lock
+from ttstack.slots.take import Request, Slot, acquire, adopt, lock_name
+from ttstack.slots.view import look
+
+A, B = "0000:01:00.0", "0000:02:00.0"
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    roots = make_host(tmp_path / "tree", cards=2)
+    return Places(tmp_path / "state", tmp_path / "locks", tmp_path / "cache", roots, simulated=True)
+
+
+def take(places: Places, *names: str, count: int = 1, wait_s: float | None = 0, **more: object) -> Slot:
+    return acquire(Request(count, names, wait_s), places, **more)  # type: ignore[arg-type]
+
+
+def states(places: Places) -> list[str]:
+    return [view.state for view in look(places)]
+
+
+def test_a_slot_is_taken_named_and_given_back(places: Places) -> None:
+    slot = take(places, A)
+    slot.write(new_claim("run-1", "prod", myself()))
+    assert states(places) == ["held", "free"]
+    with pytest.raises(BusyError, match=r"run run-1 \(arm prod, user .*, pid \d+\) since \d{4}-") as caught:
+        take(places, A)
+    assert caught.value.exit_code == 3
+    slot.release()
+    assert states(places) == ["free", "free"]
+    assert read_note(places.locks / lock_name(slot.cards[0].id)) == {}
+    assert (places.locks / lock_name(slot.cards[0].id)).exists()  # never unlinked
+    take(places, A).release()
+
+
+def test_any_takes_a_free_one_and_all_or_nothing_leaves_nothing(places: Places) -> None:
+    first = take(places)
+    second = take(places)
+    assert {first.cards[0].bdf, second.cards[0].bdf} == {A, B}
+    second.release()
+    with pytest.raises(BusyError):
+        take(places, count=2)
+    take(places).release()  # what the mesh could not use was not kept
+    first.release()
+    both = take(places, B, A, count=2)
+    assert [card.bdf for card in both.cards] == [A, B]
+    both.release()
+
+
+def test_more_cards_than_there_are_is_a_usage_error(places: Places) -> None:
+    with pytest.raises(NoSuchCardError):
+        take(places, count=3)
+
+
+def test_a_free_lock_is_not_a_free_card(places: Places) -> None:
+    with Path(f"{places.roots.dev}/tenstorrent/0").open():
+        assert states(places) == ["open", "free"]
+        with pytest.raises(BusyError, match=f"pid {os.getpid()}"):
+            take(places, A)
+        other = take(places)  # any: the other one
+        assert other.cards[0].bdf == B
+        other.release()
+    take(places, A).release()
+
+
+def test_a_scan_that_is_not_complete_is_not_a_free_card(places: Places, tmp_path: Path) -> None:
+    hidden = tmp_path / "proc" / "78"
+    hidden.mkdir(parents=True)
+    (hidden / "fd").write_text("")
+    real = replace(places, simulated=False, roots=replace(places.roots, proc=tmp_path / "proc"))
+    with pytest.raises(BusyError, match="could not be looked into"):
+        take(real, A)
+    assert states(real) == ["unknown", "unknown"]
+
+
+def test_the_lock_lives_as_long_as_any_copy_of_it(places: Places) -> None:
+    slot = take(places, A)
+    child = subprocess.Popen(["sleep", "60"], pass_fds=slot.fds)
+    slot.let_go()
+    assert states(places) == ["held", "free"]
+    child.kill()
+    child.wait()
+    assert states(places) == ["free", "free"]
+
+
+def test_a_child_that_is_given_nothing_keeps_nothing(places: Places) -> None:
+    slot = take(places, A)
+    with subprocess.Popen(["sleep", "60"], close_fds=False) as child:
+        slot.release()
+        assert states(places) == ["free", "free"]
+        child.kill()
+
+
+def test_an_adopted_slot_passes_on_nothing_by_itself(places: Places) -> None:
+    slot = take(places, count=2)
+    copies = [os.dup(handle) for handle in slot.fds]
+    for copy in copies:
+        os.set_inheritable(copy, True)  # noqa: FBT003 - positional only
+    again = adopt(slot.cards, copies, places.locks, None)
+    slot.let_go()
+    with subprocess.Popen(["sleep", "60"], close_fds=False) as child:
+        again.write(new_claim("r", "a", myself()))
+        assert read_note(places.locks / lock_name(again.cards[1].id))["run"] == "r"
+        again.release()
+        assert states(places) == ["free", "free"]
+        child.kill()
+
+
+def test_a_lock_file_that_was_replaced_while_we_waited_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    first = try_lock(path)
+    assert first is not None
+    path.unlink()
+    path.write_text("")
+    real = os.open
+    opened = []
+
+    def stale(name: object, flags: int, mode: int = 0o777) -> int:
+        if not opened:  # the first open finds the file that was there before
+            opened.append(os.dup(first))
+            return opened[0]
+        return real(name, flags, mode)  # type: ignore[call-overload,no-any-return]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ttstack.slots.lock.os.open", stale)
+        second = try_lock(path)
+    assert second is not None
+    assert os.fstat(second).st_ino == path.stat().st_ino
+    os.close(first)
+    os.close(second)
+
+
+def test_waiting_ends_with_who_has_it_and_says_so_once(places: Places) -> None:
+    slot = take(places, A)
+    told: list[str] = []
+    with pytest.raises(BusyError, match=r"after waiting 0\.1 s"):
+        take(places, A, wait_s=0.1, waiting=told.append)
+    assert len(told) == 1
+    slot.release()
+
+
+def test_an_interrupted_wait_leaves_no_place_in_the_line(places: Places) -> None:
+    slot = take(places, A)
+
+    def give_up() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        take(places, A, wait_s=None, check=give_up)
+    slot.release()
+    take(places, A).release()
+
+
+def test_those_who_wait_are_served_in_the_order_of_their_coming(places: Places) -> None:
+    slot = take(places, count=2)
+    order: list[str] = []
+    ready = [threading.Event() for _ in range(4)]
+
+    def waiter(number: int, count: int) -> None:
+        mine = take(places, count=count, wait_s=20, waiting=lambda _: ready[number].set())
+        order.append(f"{number}:{count}")
+        time.sleep(0.03)
+        mine.release()
+
+    threads = []
+    for number, count in enumerate([1, 2, 1, 2]):
+        thread = threading.Thread(target=waiter, args=(number, count))
+        thread.start()
+        threads.append(thread)
+        assert ready[number].wait(5)
+    with pytest.raises(BusyError):
+        take(places)  # who does not wait does not overtake
+    slot.release()
+    for thread in threads:
+        thread.join(20)
+    assert order == ["0:1", "1:2", "2:1", "3:2"]
+
+
+RACER = """
+import sys, pathlib
+from ttstack.host.types import Places, Roots
+from ttstack.slots.take import Request, acquire
+from ttstack.slots.errors import BusyError
+base = pathlib.Path(sys.argv[1])
+roots = Roots(base / "tree/sys", base / "tree/proc", base / "tree/dev")
+places = Places(base / "state", base / "locks", base / "cache", roots, simulated=True)
+names = tuple(sys.argv[2].split(","))
+mark = base / "marks"
+for _ in range(int(sys.argv[3])):
+    slot = acquire(Request(len(names), names, 60), places)
+    for card in slot.cards:
+        (mark / card.bdf).mkdir()      # fails when two have the card
+    for card in slot.cards:
+        (mark / card.bdf).rmdir()
+    slot.release()
+print("done")
+"""
+
+
+def test_parallel_requests_for_one_and_both_never_get_a_card_twice_and_all_end(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "marks").mkdir()
+    wants = [f"{A},{B}", f"{B},{A}", A, B]
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path), names, "8"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for names in wants
+    ]
+    for racer in racers:
+        out, err = racer.communicate(timeout=60)
+        assert (out, racer.returncode) == ("done\n", 0), err
+    assert states(places) == ["free", "free"]
+
+
+def with_legacy(places: Places, path: Path, wait_s: float = 0) -> Slot:
+    return acquire(Request(1, (), wait_s, path), places)
+
+
+def test_older_drivers_see_our_slots_until_the_last_is_given_back(places: Places, tmp_path: Path) -> None:
+    path = tmp_path / "ttlock"
+    first, second = with_legacy(places, path), with_legacy(places, path)
+    with pytest.raises(FileExistsError):
+        path.mkdir()  # what an older driver does
+    first.release()
+    assert path.is_dir()
+    second.release()
+    assert not path.exists()
+
+
+def test_an_older_drivers_lock_keeps_us_away_and_is_never_broken(places: Places, tmp_path: Path) -> None:
+    path = tmp_path / "ttlock"
+    path.mkdir()
+    with pytest.raises(BusyError, match="another driver"):
+        with_legacy(places, path, wait_s=0.05)
+    legacy.sweep(path)
+    assert path.is_dir()
+    assert states(places) == ["free", "free"]
+    path.rmdir()
+    with_legacy(places, path).release()
+
+
+def test_ours_that_a_killed_ttx_left_is_used_again_and_removed(places: Places, tmp_path: Path) -> None:
+    path = tmp_path / "ttlock"
+    slot = with_legacy(places, path)
+    slot.let_go()  # as the kernel does for a killed process
+    assert path.is_dir()
+    with_legacy(places, path).release()
+    assert not path.exists()
+
+
+def test_tmp_cleaners_see_a_locked_directory(places: Places, tmp_path: Path) -> None:
+    path = tmp_path / "ttlock"
+    slot = with_legacy(places, path)
+    probe = os.open(path, os.O_RDONLY)
+    with pytest.raises(BlockingIOError):  # what systemd-tmpfiles tries before it removes a directory
+        fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(probe)
+    slot.release()

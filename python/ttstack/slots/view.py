@@ -1,0 +1,84 @@
+"""Look at slots without taking them."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ttstack.host.cards import inventory
+from ttstack.host.errors import HostError
+from ttstack.host.holders import Holders, holders
+from ttstack.slots.claim import from_note
+from ttstack.slots.lock import guarded, lock_folder, read_note, try_lock
+from ttstack.slots.take import guard_path, lock_name
+
+if TYPE_CHECKING:
+    from ttstack.host.types import Card, Places
+    from ttstack.slots.claim import Claim
+
+SlotState = Literal["free", "held", "dirty", "open", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """One card now. ``open``: no lock, yet a process has the node; ``unknown``: it could not be told."""
+
+    card: Card
+    state: SlotState
+    claim: Claim | None
+    holders: Holders | None
+    owner_lives: bool  # whether the process that wrote the claim lives
+
+    @property
+    def text(self) -> str:
+        """Who has it, for people."""
+        if self.claim is not None:
+            gone = "" if self.owner_lives else "; its supervisor is gone, the engine is not"
+            return f"{self.claim}{gone}"
+        if self.state == "held":
+            return "somebody who left no name"
+        return str(self.holders) if self.holders is not None and self.state != "free" else ""
+
+
+def look(places: Places) -> tuple[SlotView, ...]:
+    """Look at every card's slot. Raises HostError and SlotsError."""
+    cards = inventory(places.roots)
+    if not cards:
+        return ()
+    lock_folder(places.locks)
+    locked: dict[str, bool] = {}
+    # Under the guard nobody takes a card, so that our probing cannot make another's attempt fail.
+    with guarded(guard_path(places.locks), time.sleep, shared=True):
+        for card in cards:
+            locked[card.id] = _locked(places, card)
+    return tuple(_view(places, card, locked=locked[card.id]) for card in cards)
+
+
+def _locked(places: Places, card: Card) -> bool:
+    path = places.locks / lock_name(card.id)
+    if not path.exists():
+        return False
+    handle = try_lock(path, shared=True)
+    if handle is None:
+        return True
+    os.close(handle)
+    return False
+
+
+def _view(places: Places, card: Card, *, locked: bool) -> SlotView:
+    try:
+        found = holders(card, places.roots, simulated=places.simulated)
+    except HostError:
+        found = None
+    if locked:
+        claim = from_note(read_note(places.locks / lock_name(card.id)))
+        dirty = claim is not None and claim.state == "dirty"
+        return SlotView(card, "dirty" if dirty else "held", claim, found, claim is not None and claim.owner_lives())
+    state: SlotState = "free"
+    if found is None or (not found.found and found.unseen):
+        state = "unknown"
+    elif found.found:
+        state = "open"
+    return SlotView(card, state, None, found, owner_lives=False)
