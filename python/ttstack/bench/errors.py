@@ -1,0 +1,15 @@
+"""The bench room's errors."""
+
+from __future__ import annotations
+
+from ttstack.errors import TtxError
+
+
+class BenchError(TtxError):
+    """A request that has no usable answer.
+
+    ``reason`` is one of ``connect``, ``timeout``, ``redirect``, ``protocol`` (not HTTP, cut short, too large),
+    ``not_json``, ``answer`` (JSON, but not what the API promises) and ``status`` (another status than asked for).
+    """
+
+    reason = "bench"

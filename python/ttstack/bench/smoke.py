@@ -1,0 +1,252 @@
+"""The smoke suite: whether a server answers as its API promises. Its times are recorded, but it is no benchmark.
+
+Every check also holds for a real model: none depends on what the model says.
+"""
+
+from __future__ import annotations
+
+import http.client
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from ttstack.bench.completion import (
+    PATH,
+    Completion,
+    complete,
+    complete_streamed,
+    error_text,
+    forced,
+    get,
+    request,
+)
+from ttstack.bench.errors import BenchError
+from ttstack.bench.http import Client
+from ttstack.bench.types import CheckResult, SuiteResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROMPT = "Count upwards in words, one after the other: one two three"
+# Composed characters only (some tokenizers normalise to NFC) and no space before a stop (some decoders tidy those up).
+UNICODE = (
+    "naïve Straße, Ελληνικά, Русский, עברית, العربية, हिन्दी, 日本語, 한국어, ไทย, "
+    "🦀👩\u200d🔬, \U0001d518\U0001d52b\U0001d526"
+)
+_ANSWER = 48  # tokens
+_ONE = 8  # tokens of the one completion
+_FORCED = 17  # tokens; odd, so that nothing rounds to it
+_LONG = 4096  # tokens at most
+_STOP = 5  # characters
+_TOO_LONG = {http.client.BAD_REQUEST, http.client.REQUEST_ENTITY_TOO_LARGE, http.client.UNPROCESSABLE_ENTITY}
+_GONE = {"connect", "timeout"}  # reasons after which the other checks would only wait as well
+Found = TypeVar("Found")
+
+
+def run_smoke(
+    base_url: str,
+    model: str,
+    max_model_len: int,
+    on_check: Callable[[CheckResult], None] | None = None,
+    *,
+    timeout_s: float = 120.0,
+) -> SuiteResult:
+    """Run all checks against a server, one request at a time.
+
+    ``max_model_len`` is in tokens, ``timeout_s`` bounds each request. Values: ``request_s`` of every completion,
+    ``ttft_s`` and ``chunk_at_s`` (time of each chunk with text) of the streamed one, and of it
+    ``streamed_tokens_per_s`` (usage's tokens over the time to the last byte).
+    """
+    smoke = _Smoke(Client.of(base_url, timeout_s), model, max_model_len)
+    results: list[CheckResult] = []
+    gone = ""
+    for name, check in _CHECKS.items():
+        if gone:
+            result = CheckResult(name, ok=False, detail=f"not tried, since {gone} had no answer")
+        else:
+            try:
+                result = check(smoke, name)
+            except BenchError as error:
+                result = CheckResult(name, ok=False, detail=error.message)
+                gone = name if error.reason in _GONE else ""
+        results.append(result)
+        if on_check is not None:
+            on_check(result)
+    return SuiteResult("smoke", tuple(results), smoke.values, smoke.requests, smoke.void)
+
+
+def one_completion(base_url: str, model: str, *, timeout_s: float = 120.0) -> CheckResult:
+    """Say whether the server completes one real request; part of a run's identity, before anything is measured."""
+    name, expected = "completion", f"{_ONE} tokens"
+    try:
+        answer = complete(Client.of(base_url, timeout_s), forced(model, PROMPT, _ONE))
+    except BenchError as error:
+        return CheckResult(name, ok=False, detail=error.message, expected=expected, found=error.reason)
+    ok = bool(answer.text) and answer.usage.completion == _ONE
+    found = f"{answer.usage.completion} tokens, {answer.text!r}"
+    return CheckResult(name, ok, "" if ok else "not the answer that was asked for", expected, found)
+
+
+@dataclass(slots=True)
+class _Smoke:
+    """The server, and what was counted so far."""
+
+    client: Client
+    model: str
+    max_model_len: int
+    values: dict[str, list[float]] = field(default_factory=lambda: {"request_s": []})
+    requests: int = 0
+    void: int = 0
+    reference: Completion | None = None
+
+    def counted(self, ask: Callable[[], Found]) -> Found:
+        """Count a request; one that raises BenchError is void."""
+        self.requests += 1
+        try:
+            return ask()
+        except BenchError:
+            self.void += 1
+            raise
+
+    def complete(self, body: dict[str, object]) -> Completion:
+        answer = self.counted(lambda: complete(self.client, body))
+        self.values["request_s"].append(answer.seconds)
+        return answer
+
+    def ask(self, path: str, body: dict[str, object], key: str, kind: type[Found]) -> Found:
+        """Return one entry of a JSON answer."""
+
+        def entry() -> Found:
+            answer = self.client.post(path, body)
+            if answer.status != http.client.OK:
+                raise BenchError(f"{path} answered {answer.status}: {error_text(answer.body)}", reason="status")
+            return get(answer.body, key, kind)
+
+        return self.counted(entry)
+
+    def first(self) -> Completion:
+        """Return the answer that others are compared with; it is asked for once."""
+        if self.reference is None:
+            self.reference = self.complete(self.asked())
+        return self.reference
+
+    def asked(self, **more: object) -> dict[str, object]:
+        return forced(self.model, PROMPT, min(_ANSWER, max(1, self.max_model_len // 4)), **more)
+
+
+def _deterministic(smoke: _Smoke, name: str) -> CheckResult:
+    first, second = smoke.first(), smoke.complete(smoke.asked())
+    ok = bool(first.text) and (first.text, first.usage) == (second.text, second.usage)
+    detail = "" if ok else "two answers at temperature 0 differ" if first.text else "the answer has no text"
+    return CheckResult(name, ok, detail, first.text, second.text)
+
+
+def _stop(smoke: _Smoke, name: str) -> CheckResult:
+    whole = smoke.first()
+    stop = stop_within(whole.text)
+    if not stop:
+        return CheckResult(name, ok=False, detail="the first answer is too short to stop within it", found=whole.text)
+    expected = whole.text[: whole.text.index(stop)]
+    answer = smoke.complete(smoke.asked(stop=[stop], min_tokens=0))
+    faults = []
+    if answer.text != expected:
+        faults.append(f"the text does not end where {stop!r} begins")
+    if answer.finish_reason != "stop":
+        faults.append(f"finish_reason is {answer.finish_reason}")
+    if answer.usage.completion >= whole.usage.completion:
+        faults.append("it went on to make tokens after the stop")
+    return CheckResult(name, not faults, "; ".join(faults), expected, answer.text)
+
+
+def stop_within(text: str) -> str:
+    """Find a piece of text whose first place is in the first half and after the start; "" when there is none."""
+    half = len(text) // 2
+    for at in (*range(half, 0, -1), 0):
+        piece = text[at : at + _STOP]
+        if len(piece) == _STOP and "\ufffd" not in piece and text.index(piece) == at and at + _STOP < len(text):
+            return piece
+    return ""
+
+
+def _unicode(smoke: _Smoke, name: str) -> CheckResult:
+    body = {"model": smoke.model, "prompt": UNICODE, "add_special_tokens": False}
+    tokens = smoke.ask("/tokenize", body, "tokens", list)
+    back = smoke.ask("/detokenize", {"model": smoke.model, "tokens": tokens}, "prompt", str)
+    answer = smoke.complete(request(smoke.model, UNICODE, 16))
+    faults = []
+    if unicodedata.normalize("NFC", back) != unicodedata.normalize("NFC", UNICODE):
+        faults.append("the text did not come back from its tokens")
+    if answer.usage.prompt < len(tokens):
+        faults.append(f"a prompt of {len(tokens)} tokens was counted as {answer.usage.prompt}")
+    # The last character may be cut in half by the token limit; inside the text there is no excuse.
+    if "\ufffd" in answer.text.rstrip("\ufffd"):
+        faults.append(f"the answer has broken characters: {answer.text!r}")
+    return CheckResult(name, not faults, "; ".join(faults), UNICODE, back)
+
+
+def _long_prompt(smoke: _Smoke, name: str) -> CheckResult:
+    size = max(1, min(_LONG, smoke.max_model_len // 2))
+    answer = smoke.complete(forced(smoke.model, plain_tokens(size), 1))
+    ok = answer.usage.prompt == size
+    detail = "" if ok else "the prompt was not taken as it was sent"
+    return CheckResult(name, ok, detail, size, answer.usage.prompt)
+
+
+def plain_tokens(size: int) -> list[int]:
+    """Make a prompt of exact length from ids that are ordinary tokens in any vocabulary of more than 256."""
+    return [100 + (7 * number) % 97 for number in range(size)]
+
+
+def _streaming(smoke: _Smoke, name: str) -> CheckResult:
+    whole = smoke.first()
+    answer = smoke.counted(lambda: complete_streamed(smoke.client, smoke.asked()))
+    smoke.values["request_s"].append(answer.seconds)
+    if answer.text_at:
+        smoke.values["ttft_s"] = [answer.text_at[0]]
+        smoke.values["chunk_at_s"] = list(answer.text_at)
+        smoke.values["streamed_tokens_per_s"] = [answer.usage.completion / answer.seconds]
+    parts = {
+        "text": (whole.text, answer.text),
+        "usage": (whole.usage, answer.usage),
+        "finish_reason": (whole.finish_reason, answer.finish_reason),
+    }
+    faults = [f"{what}: {one} whole, {two} streamed" for what, (one, two) in parts.items() if one != two]
+    return CheckResult(name, not faults, "; ".join(faults), whole.text, answer.text)
+
+
+def _exact_length(smoke: _Smoke, name: str) -> CheckResult:
+    size = max(1, min(_FORCED, smoke.max_model_len // 4))
+    answer = smoke.complete(forced(smoke.model, PROMPT, size))
+    expected, found = f"{size} tokens, length", f"{answer.usage.completion} tokens, {answer.finish_reason}"
+    detail = "" if expected == found else "the answer does not have the length that was forced"
+    return CheckResult(name, expected == found, detail, expected, found)
+
+
+def _oversize(smoke: _Smoke, name: str) -> CheckResult:
+    """Last, since a server that does not survive it can answer nothing more."""
+    size = smoke.max_model_len + 1
+    body = request(smoke.model, plain_tokens(size), 1)
+    answer = smoke.counted(lambda: smoke.client.post(PATH, body))
+    expected = "refused with 400, 413 or 422"
+    if answer.status not in _TOO_LONG:
+        detail = f"a prompt of {size} tokens was answered with {answer.status}"
+        return CheckResult(name, ok=False, detail=detail, expected=expected, found=answer.status)
+    try:
+        after = smoke.complete(smoke.asked())
+    except BenchError as error:
+        detail = f"after it was refused the server is no longer well: {error.message}"
+        return CheckResult(name, ok=False, detail=detail, expected=expected, found=answer.status)
+    ok = after.text == smoke.first().text
+    detail = error_text(answer.body) if ok else "after it was refused the server answers otherwise than before"
+    return CheckResult(name, ok, detail, expected, answer.status)
+
+
+_CHECKS: dict[str, Callable[[_Smoke, str], CheckResult]] = {
+    "deterministic": _deterministic,
+    "stop": _stop,
+    "unicode": _unicode,
+    "long_prompt": _long_prompt,
+    "streaming": _streaming,
+    "exact_length": _exact_length,
+    "oversize": _oversize,
+}

@@ -1,0 +1,40 @@
+"""The suites by name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Protocol
+
+from ttstack.bench.smoke import run_smoke
+from ttstack.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ttstack.bench.types import CheckResult, SuiteResult
+
+
+class Suite(Protocol):
+    """A fixed set of measurements of one server."""
+
+    def __call__(
+        self,
+        base_url: str,
+        model: str,
+        max_model_len: int,
+        on_check: Callable[[CheckResult], None] | None = None,
+    ) -> SuiteResult:
+        """Measure; ``on_check`` hears of each check as it is done. A server that fails is a result, not an error."""
+
+
+SUITES: dict[str, Suite] = {"smoke": run_smoke}
+
+
+def find_suite(name: str) -> Suite:
+    """Return a suite. Raises UsageError that names the nearest one."""
+    try:
+        return SUITES[name]
+    except KeyError:
+        near = get_close_matches(name, SUITES, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(SUITES)}"
+        raise UsageError(f"unknown suite {name!r}", hint=hint, reason="unknown_suite") from None
