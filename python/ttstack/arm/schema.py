@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttstack.arm.check import DERIVED_ENV, SECRET_ENV
 from ttstack.arm.fields import ARM, ENV_NAME, Field
-from ttstack.arm.flags import DOC, SIM, TT, VLLM
+from ttstack.arm.flags import DOC, SIM, TT, known_flags
 from ttstack.arm.mesh import LITERAL, MESHES
 
 if TYPE_CHECKING:
@@ -68,15 +68,13 @@ def _field(name: str, field: Field) -> Schema:
 
 
 def _content(name: str, field: Field) -> Schema:  # noqa: PLR0911 - one line for each kind of field
+    if name == "mesh":
+        return {"anyOf": [{"enum": list(MESHES)}, {"type": "string", "pattern": f"^{LITERAL}$"}]}
     match field.kind:
         case "one":
             return {"const": 1}
         case "int":
             return {"type": "integer", "minimum": field.low, "maximum": field.high}
-        case "number":
-            return {"type": "number", "minimum": 0}
-        case "bool":
-            return {"type": "boolean"}
         case "texts":
             return {"type": "array", "items": _text(field)}
         case "table":
@@ -91,17 +89,13 @@ def _content(name: str, field: Field) -> Schema:  # noqa: PLR0911 - one line for
         case "tt":
             return {"type": "object", "additionalProperties": False, "properties": _options()}
         case _:
-            return _mesh() if name == "mesh" else _text(field)
+            return _text(field)
 
 
 def _text(field: Field) -> Schema:
     if field.choices:
         return {"type": "string", "enum": list(field.choices)}
     return {"type": "string"} | ({"pattern": f"^({field.pattern})$"} if field.pattern else {})
-
-
-def _mesh() -> Schema:
-    return {"anyOf": [{"enum": list(MESHES)}, {"type": "string", "pattern": f"^{LITERAL}$"}]}
 
 
 def _environment(field: Field) -> Schema:
@@ -114,8 +108,13 @@ def _environment(field: Field) -> Schema:
     }
 
 
+def _flags() -> dict[str, str]:
+    """Flags of both engines whose flags are known."""
+    return dict(known_flags("vllm") or {}) | dict(known_flags("sim") or {})
+
+
 def _args() -> Schema:
-    flags = {name: {"description": _flag_doc(name), **_VALUES[kind]} for name, kind in sorted((VLLM | SIM).items())}
+    flags = {name: {"description": _flag_doc(name), **_VALUES[kind]} for name, kind in sorted(_flags().items())}
     return {"type": "object", "properties": flags}
 
 
@@ -125,7 +124,7 @@ def _strict_args() -> Schema:
     A pin can add flags; only ``ttx arm check`` knows those.
     """
     other = {"properties": {"kind": {"enum": ["asgi", "demo"]}}, "required": ["kind"]}
-    known = {"properties": {"args": {"propertyNames": {"enum": sorted(VLLM | SIM)}}}}
+    known = {"properties": {"args": {"propertyNames": {"enum": sorted(_flags())}}}}
     return {"if": other, "else": known}
 
 
