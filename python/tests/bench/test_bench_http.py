@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from bench_kit import DONE, frame
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ttstack.bench.errors import BenchError
+from ttstack.bench.http import Client
+from ttstack.bench.sse import Event, EventParser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+def reply(body: bytes, status: str = "200 OK", *, length: int | None = None, more: str = "") -> bytes:
+    size = len(body) if length is None else length
+    return f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\n{more}\r\n".encode() + body
+
+
+def whole_request(link: socket.socket) -> bytes:
+    """Read all of it: hanging up on unread bytes would reset the connection."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += link.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    size = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
+    while len(body) < size:
+        body += link.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+@contextmanager
+def raw_server(act: bytes | Callable[[socket.socket], None], *, timeout_s: float = 5.0) -> Iterator[Client]:
+    """Answer one request with these bytes, or by this function, and hang up."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            listener.settimeout(5)
+            link, _ = listener.accept()
+            with link:
+                link.settimeout(5)
+                whole_request(link)
+                if callable(act):
+                    act(link)
+                else:
+                    link.sendall(act)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield Client("127.0.0.1", listener.getsockname()[1], timeout_s=timeout_s)
+        finally:
+            thread.join()
+
+
+def reason_of(act: bytes | Callable[[socket.socket], None], *, timeout_s: float = 5.0) -> str:
+    with raw_server(act, timeout_s=timeout_s) as client, pytest.raises(BenchError) as told:
+        client.post("/x", {})
+    return told.value.reason
+
+
+def until_closed(link: socket.socket) -> None:
+    link.recv(1)
+
+
+def dripping(link: socket.socket) -> None:
+    link.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    stop = threading.Event()
+    for _ in range(200):
+        try:
+            link.sendall(b" ")
+        except OSError:
+            return
+        stop.wait(0.02)
+
+
+def test_an_answer_is_its_status_and_its_json() -> None:
+    with raw_server(reply(b'{"a": 1}')) as client:
+        answer = client.post("/x", {"b": "é"})
+    assert (answer.status, answer.body) == (200, {"a": 1})
+    assert answer.seconds > 0
+    with raw_server(reply(b"")) as client:
+        assert client.get("/health").body is None
+    with raw_server(reply(b"<html>", "502 Bad Gateway")) as client:
+        assert (client.get("/x").status, "html") == (502, "html")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (reply(b"hello"), "not_json"),
+        (reply(b"NaN"), "not_json"),
+        (reply(b'"\xff"'), "not_json"),
+        (reply(b'{"a": 1}', length=9), "protocol"),
+        (reply(b"{}", "307 Temporary Redirect", more="Location: /y\r\n"), "redirect"),
+        (b"SSH-2.0-OpenSSH\r\n", "protocol"),
+        (b"", "protocol"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", "protocol"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}", "protocol"),
+    ],
+)
+def test_what_is_no_answer_says_why(data: bytes, reason: str) -> None:
+    assert reason_of(data) == reason
+
+
+def test_silence_and_dripping_end_with_the_timeout() -> None:
+    assert reason_of(until_closed, timeout_s=0.1) == "timeout"
+    assert reason_of(dripping, timeout_s=0.2) == "timeout"
+
+
+def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttstack.bench.http._LARGEST", 1000)
+    assert reason_of(reply(b" " * 5000)) == "protocol"
+
+
+def test_no_listener_is_a_refused_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(BenchError, match="Connection refused") as told:
+        Client("127.0.0.1", port).get("/health")
+    assert told.value.reason == "connect"
+    with pytest.raises(BenchError) as told:
+        Client("a..b", 1).get("/health")
+    assert told.value.reason == "connect"
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    with raw_server(reply(b"{}")) as client:
+        assert client.get("/x").status == 200
+
+
+@pytest.mark.parametrize(
+    "url", ["https://127.0.0.1", "127.0.0.1:8000", "http://", "http://h:99999", "http://h/?q", "http://a@h"]
+)
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(BenchError):
+        Client.of(url)
+
+
+def test_urls() -> None:
+    assert Client.of("http://127.0.0.1:8000/") == Client("127.0.0.1", 8000)
+    assert Client.of("http://[::1]:8000/api/", 3) == Client("::1", 8000, "/api", 3)
+
+
+def test_a_stream_keeps_each_arrival() -> None:
+    arrived = threading.Event()
+
+    def act(link: socket.socket) -> None:
+        link.sendall(SSE + frame({"n": 1}))
+        arrived.wait(0.05)
+        link.sendall(frame({"n": 2}) + DONE)
+
+    with raw_server(act) as client:
+        stream = client.stream("/x", {})
+    assert [chunk.body for chunk in stream.chunks] == [{"n": 1}, {"n": 2}]
+    assert stream.chunks[1].at - stream.chunks[0].at > 0.01
+    assert stream.chunks[1].at == stream.seconds
+    assert (stream.done, stream.void) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "void"),
+    [
+        (frame({"n": 1}), "without [DONE]"),
+        (b"", "without [DONE]"),
+        (frame({"error": {"message": "died"}}) + DONE, "died"),
+        (b"event: error\ndata: {}\n\n" + DONE, "an error came"),
+        (b"data: {\n\n" + DONE, "not JSON"),
+        (b"data: \xff\n\n" + DONE, "not UTF-8"),
+    ],
+)
+def test_a_stream_that_went_wrong_is_void(body: bytes, void: str) -> None:
+    with raw_server(SSE + body) as client:
+        assert void in client.stream("/x", {}).void
+
+
+def test_a_stream_that_stays_silent_is_void() -> None:
+    def act(link: socket.socket) -> None:
+        link.sendall(SSE + frame({"n": 1}))
+        link.recv(1)
+
+    with raw_server(act, timeout_s=0.1) as client:
+        stream = client.stream("/x", {})
+    assert "did not answer within" in stream.void
+    assert len(stream.chunks) == 1
+
+
+def test_a_refused_stream_tells_what_the_server_said() -> None:
+    with raw_server(reply(b"no \xff way", "422 X")) as client, pytest.raises(BenchError, match=r"422: no . way"):
+        client.stream("/x", {})
+    with raw_server(reply(b"{}")) as client, pytest.raises(BenchError, match="not a stream"):
+        client.stream("/x", {})
+
+
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["message", "error"]),
+        st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=8), min_size=1, max_size=3),
+    ),
+    max_size=5,
+)
+
+
+@given(EVENTS, st.sampled_from(["\n", "\r\n", "\r"]), st.lists(st.integers(0, 200), max_size=6), st.booleans())
+def test_events_are_the_same_wherever_the_bytes_are_cut(
+    events: list[tuple[str, list[str]]],
+    end: str,
+    cuts: list[int],
+    bom: bool,  # noqa: FBT001 - drawn by hypothesis
+) -> None:
+    text = "\ufeff" if bom else ""
+    for kind, lines in events:
+        text += f": comment{end}id: 3{end}" + (f"event:{kind}{end}" if kind != "message" else "")
+        text += "".join(f"data: {line}{end}" for line in lines) + end
+    text += f": the end{end}:"
+    data = text.encode()
+    parser, found = EventParser(), []
+    places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    for begin, stop in pairwise(places):
+        found += parser.feed(data[begin:stop])
+    assert found == [Event(kind, "\n".join(lines)) for kind, lines in events]
+
+
+def test_a_request_is_json_in_utf8() -> None:
+    got: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            link, _ = listener.accept()
+            with link:
+                got.append(whole_request(link))
+                link.sendall(reply(b"{}"))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        Client("127.0.0.1", listener.getsockname()[1], "/api").post("/x", {"text": "日本語"})
+        thread.join()
+    head, body = got[0].split(b"\r\n\r\n", 1)
+    assert head.startswith(b"POST /api/x HTTP/1.1\r\n")
+    assert json.loads(body) == {"text": "日本語"}
+    assert "日本語".encode() in body
