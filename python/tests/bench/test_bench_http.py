@@ -73,15 +73,15 @@ def until_closed(link: socket.socket) -> None:
     link.recv(1)
 
 
-def dripping(link: socket.socket) -> None:
+def dripping(link: socket.socket, hung_up: threading.Event) -> None:
     link.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-    stop = threading.Event()
     for _ in range(200):
         try:
             link.sendall(b" ")
         except OSError:
-            return
-        stop.wait(0.02)
+            return hung_up.set()
+        hung_up.wait(0.02)
+    return None
 
 
 def test_an_answer_is_its_status_and_its_json() -> None:
@@ -90,7 +90,8 @@ def test_an_answer_is_its_status_and_its_json() -> None:
     assert (answer.status, answer.body) == (200, {"a": 1})
     assert answer.seconds > 0
     with raw_server(reply(b"")) as client:
-        assert client.get("/health").body is None
+        answer = client.get("/health")
+    assert (answer.body, answer.seconds > 0) == (None, True)
     with raw_server(reply(b"<html>", "502 Bad Gateway")) as client:
         assert (client.get("/x").status, "html") == (502, "html")
 
@@ -115,7 +116,9 @@ def test_what_is_no_answer_says_why(data: bytes, reason: str) -> None:
 
 def test_silence_and_dripping_end_with_the_timeout() -> None:
     assert reason_of(until_closed, timeout_s=0.1) == "timeout"
-    assert reason_of(dripping, timeout_s=0.2) == "timeout"
+    hung_up = threading.Event()
+    assert reason_of(lambda link: dripping(link, hung_up), timeout_s=0.2) == "timeout"
+    assert hung_up.is_set(), "the client kept the connection"
 
 
 def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:

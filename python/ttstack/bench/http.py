@@ -8,7 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ttstack.bench.sse import Event
+
+    _Reply = tuple[http.client.HTTPResponse, Iterator[tuple[float, bytes]]]
 
 _LARGEST = 64 << 20  # bytes of one answer; more is a server gone wrong
 _PIECE = 65536
@@ -89,30 +91,36 @@ class Client:
 
     def stream(self, path: str, body: Mapping[str, object]) -> Stream:
         """Send JSON, read server-sent events. Raises BenchError when the stream did not even begin."""
-        with closing(self._connect()) as link:
-            begin, reply, sock = self._send(link, "POST", path, body)
+        with self._asked("POST", path, body) as (reply, pieces):
             kind = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
             if reply.status != http.client.OK:
-                detail = b"".join(data for _, data in self._pieces(sock, reply, begin))[:200].decode("utf-8", "replace")
+                detail = b"".join(data for _, data in pieces)[:200].decode("utf-8", "replace")
                 raise BenchError(f"{self._name(path)} answered {reply.status}: {detail}", reason="status")
             if kind != "text/event-stream":
                 raise BenchError(f"{self._name(path)} answered {kind or 'no type'}, not a stream", reason="protocol")
-            return self._events(self._pieces(sock, reply, begin))
+            return _events(pieces)
 
     def _whole(self, method: str, path: str, body: Mapping[str, object] | None) -> Answer:
+        data, at = b"", 0.0
+        with self._asked(method, path, body) as (reply, pieces):
+            for at, piece in pieces:  # noqa: B007 - the last one's time is the answer's
+                data += piece
+        try:
+            return Answer(reply.status, _json(data) if data else None, at)
+        except ValueError as error:
+            if reply.status >= http.client.BAD_REQUEST:  # the status says enough; proxies answer in HTML
+                return Answer(reply.status, data.decode("utf-8", "replace"), at)
+            what = f"{self._name(path)} did not answer in JSON: {data[:80]!r}"
+            raise BenchError(what, reason="not_json") from error
+
+    @contextmanager
+    def _asked(self, method: str, path: str, body: Mapping[str, object] | None) -> Iterator[_Reply]:
+        """Send a request; yield the reply's head and the pieces of its body. Afterwards the connection is closed."""
         with closing(self._connect()) as link:
-            begin, reply, sock = self._send(link, method, path, body)
-            pieces = list(self._pieces(sock, reply, begin))
-            seconds = time.monotonic() - begin
-            data = b"".join(piece for _, piece in pieces)
-            try:
-                return Answer(reply.status, _json(data) if data else None, seconds)
-            except ValueError as error:
-                if reply.status >= http.client.BAD_REQUEST:  # the status says enough; proxies answer in HTML
-                    return Answer(reply.status, data.decode("utf-8", "replace"), seconds)
-                raise BenchError(
-                    f"{self._name(path)} did not answer in JSON: {data[:80]!r}", reason="not_json"
-                ) from error
+            sock = link.sock  # http.client forgets it once it knows that the server will close
+            begin, reply = self._send(link, method, path, body)
+            with reply:  # it keeps the connection open by itself
+                yield reply, self._pieces(sock, reply, begin)
 
     def _connect(self) -> http.client.HTTPConnection:
         link = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout_s)
@@ -127,12 +135,11 @@ class Client:
 
     def _send(
         self, link: http.client.HTTPConnection, method: str, path: str, body: Mapping[str, object] | None
-    ) -> tuple[float, http.client.HTTPResponse, socket.socket]:
+    ) -> tuple[float, http.client.HTTPResponse]:
         data = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         headers = {"Accept": "application/json, text/event-stream", "Connection": "close"}
         if data is not None:
             headers["Content-Type"] = "application/json"
-        sock = link.sock  # http.client forgets it once it knows that the server will close
         begin = time.monotonic()
         try:
             link.request(method, self.prefix + path, data, headers)
@@ -144,7 +151,7 @@ class Client:
         if 300 <= reply.status < 400:  # noqa: PLR2004 - the class of redirects
             where = reply.getheader("Location")
             raise BenchError(f"{self._name(path)} redirects to {where}, which is never followed", reason="redirect")
-        return begin, reply, sock
+        return begin, reply
 
     def _pieces(
         self, sock: socket.socket, reply: http.client.HTTPResponse, begin: float
@@ -161,11 +168,11 @@ class Client:
                 data = reply.read1(_PIECE)
                 at = time.monotonic() - begin
                 size += len(data)
-                if not data:
-                    break
                 if size > _LARGEST:
                     raise BenchError(f"{self._name()} answered more than {_LARGEST} bytes", reason="protocol")
                 yield at, data
+                if not data:  # the end, which has its time as well
+                    break
         except TimeoutError as error:
             raise self._late() from error
         except (OSError, http.client.HTTPException) as error:
@@ -173,32 +180,33 @@ class Client:
         if reply.length:
             raise BenchError(f"{self._name()} broke off {reply.length} bytes early", reason="protocol")
 
-    def _events(self, pieces: Iterator[tuple[float, bytes]]) -> Stream:
-        parser, chunks, done, void, at = EventParser(), list[Chunk](), False, "", 0.0
-        try:
-            for at, data in pieces:
-                for event in parser.feed(data):
-                    if event.data == "[DONE]":
-                        done = True
-                        break
-                    chunk, fault = _chunk(event, at)
-                    void = void or fault
-                    chunks.extend([chunk] if chunk else [])
-                if done:
-                    break
-        except BenchError as error:
-            void = void or error.message
-        except UnicodeDecodeError:
-            void = void or "the stream is not UTF-8"
-        void = void or ("" if done else "it ended without [DONE]")
-        return Stream(http.client.OK, tuple(chunks), done, void, at)
-
     def _late(self) -> BenchError:
         return BenchError(f"{self._name()} did not answer within {self.timeout_s:g} s", reason="timeout")
 
     def _name(self, path: str = "") -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{self.prefix}{path}"
+
+
+def _events(pieces: Iterator[tuple[float, bytes]]) -> Stream:
+    parser, chunks, done, void, at = EventParser(), list[Chunk](), False, "", 0.0
+    try:
+        for at, data in pieces:
+            for event in parser.feed(data):
+                if event.data == "[DONE]":
+                    done = True
+                    break
+                chunk, fault = _chunk(event, at)
+                void = void or fault
+                chunks.extend([chunk] if chunk else [])
+            if done:
+                break
+    except BenchError as error:
+        void = void or error.message
+    except UnicodeDecodeError:
+        void = void or "the stream is not UTF-8"
+    void = void or ("" if done else "it ended without [DONE]")
+    return Stream(http.client.OK, tuple(chunks), done, void, at)
 
 
 def _chunk(event: Event, at: float) -> tuple[Chunk | None, str]:
