@@ -34,7 +34,9 @@
 
       # services.tenstorrent-serving
       nixosModules = rec {
-        tenstorrent-serving = ./modules/tenstorrent-serving.nix;
+        tenstorrent-serving = {
+          imports = [ ./modules/tenstorrent-serving.nix ];
+        };
         default = tenstorrent-serving;
       };
 

@@ -3,6 +3,19 @@
 let
   inherit (import ./build.nix { inherit system; }) mkDerivation runCommand hostTool;
 
+  # A program that says that it is not here, and that nothing was done.
+  absent =
+    program: code:
+    runCommand program { meta.mainProgram = program; } ''
+      mkdir -p $out/bin
+      cat >$out/bin/${program} <<'EOF'
+      #!/bin/sh
+      echo "skipped: ${program} is not in the stand-in for nixpkgs; nothing was formatted or checked" >&2
+      exit ${toString code}
+      EOF
+      chmod +x $out/bin/${program}
+    '';
+
   pkgs = {
     inherit lib runCommand;
     callPackage =
@@ -19,14 +32,9 @@ let
     shellcheck = hostTool { name = "shellcheck"; };
     ruff = pkgs.python3.withPackages (ps: [ ps.ruff ]);
 
-    # No distribution, nor a registry of packages that this set may use, has nixfmt: its check says so.
-    nixfmt = null;
-    nixfmt-tree = runCommand "nixfmt-tree" { meta.mainProgram = "treefmt"; } ''
-      mkdir -p $out/bin
-      printf '#!/bin/sh\necho "nixfmt is not in the stand-in for nixpkgs: run nix fmt where nixpkgs can be had" >&2\nexit 1\n' \
-        >$out/bin/treefmt
-      chmod +x $out/bin/treefmt
-    '';
+    # Neither Debian nor a registry of Python packages has a formatter for Nix.
+    nixfmt = absent "nixfmt" 0;
+    nixfmt-tree = absent "treefmt" 1;
 
     mkShellNoCC =
       {

@@ -1,7 +1,7 @@
 """Make a Python environment from wheels: ``install.py OUT WHEELS_DIRS NAMES SITES``, the last three being lists.
 
-OUT becomes what a virtual environment is (PEP 405): ``pyvenv.cfg``, ``bin/python3`` that points at this interpreter, and
-``lib/python3.N/site-packages``. NAMES are looked up in WHEELS_DIRS and unpacked; SITES are site-packages folders of
+OUT becomes what a virtual environment is (PEP 405): ``pyvenv.cfg``, ``bin/python3`` that points at this interpreter,
+and ``lib/python3.N/site-packages``. NAMES are looked up in WHEELS_DIRS and unpacked; SITES are site-packages folders of
 packages built here, whose entries are linked. Every console script of both is written to ``bin/``. Bytecode is compiled
 against the source's hash, so that the result depends on nothing but its inputs.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import compileall
 import configparser
-import os
 import py_compile
 import re
 import shutil
@@ -80,7 +79,7 @@ def main(argv: list[str]) -> int:
     home = Path(sys.executable).parent
     (out / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n", encoding="utf-8")
     for alias in ("python", "python3", f"python3.{MINOR}"):
-        os.symlink(home / "python3", out / "bin" / alias)
+        (out / "bin" / alias).symlink_to(home / "python3")
     for name in names:
         _unpack(_wheel(name, [Path(folder) for folder in folders]), site, out)
     if not compileall.compile_dir(
@@ -90,7 +89,7 @@ def main(argv: list[str]) -> int:
     for local in sites:
         for entry in sorted(Path(local, site.relative_to(out)).iterdir()):
             if entry.name != "__pycache__":
-                os.symlink(entry, site / entry.name)
+                (site / entry.name).symlink_to(entry)
     _scripts(site, out)
     shutil.rmtree(site / "bin", ignore_errors=True)
     return 0

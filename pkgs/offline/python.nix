@@ -1,5 +1,6 @@
 # Python: the distribution's interpreter, with libraries from hash-locked wheels.
 #
+#   python3                                    -> the interpreter, as bin/python3
 #   python3.withPackages (ps: [ ps.rich ... ]) -> environment with bin/python3 and the packages' programs
 #   python3.pkgs.NAME                          -> a locked library, or what buildPythonPackage made
 #   python3.pkgs.buildPythonPackage { ... }    -> a library from source (PEP 517)
@@ -123,7 +124,8 @@ let
     };
 
 in
-{
+environment "python3" [ ]
+// {
   inherit pkgs;
   withPackages = select: environment "python3-env" (select pkgs);
 }

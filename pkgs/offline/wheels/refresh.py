@@ -8,7 +8,7 @@ Resolves GROUPS to their newest releases and writes, beside this file:
   runtime.lock, dev.lock   requirements with one hash per wheel, for pip --require-hashes
   wheels.json              name -> version and requirements, and the hash of each downloaded folder
 
---hashes-only keeps the locks and computes the folders' hashes again. Needs pip 23 or newer, nix, and a package registry.
+--hashes-only keeps the locks and computes the folders' hashes again. Needs pip 23 or newer, nix and a registry.
 """
 
 from __future__ import annotations

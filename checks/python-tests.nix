@@ -1,0 +1,29 @@
+# The tests that need no more than a sandbox. The others (marked host, docker) are run by `./bootstrap check`, with this
+# check's Python: its attribute `python`.
+{ lib, pkgs, ... }:
+let
+  python = pkgs.callPackage ../pkgs/dev-python.nix { };
+  src = lib.fileset.toSource {
+    root = ../.;
+    fileset = lib.fileset.unions [
+      ../arms
+      ../checks/python-imports
+      ../docs
+      ../modules
+      ../pins
+      (lib.fileset.fileFilter (file: !file.hasExt "pyc") ../python)
+    ];
+  };
+in
+pkgs.runCommand "python-tests"
+  {
+    nativeBuildInputs = [ python ];
+    passthru = { inherit python; };
+  }
+  ''
+    cp -r --no-preserve=mode ${src} source
+    cd source/python
+    export HOME=$TMPDIR PYTHONPATH=$PWD
+    python3 -m pytest -p no:cacheprovider -m "not host and not docker"
+    touch $out
+  ''
