@@ -21,7 +21,7 @@ let
   byNixos =
     modules:
     let
-      inherit (import ../nixos-without-packages.nix { inherit nixos lib modules; }) config;
+      inherit (import ./nixos.nix { inherit nixos lib modules; }) config;
     in
     {
       inherit config;

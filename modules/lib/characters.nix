@@ -4,7 +4,7 @@ let
   inherit (lib) concatMap range;
 
   figures = lib.genList (n: lib.substring n 1 "0123456789abcdef") 16;
-  hex = n: (if n >= 16 then hex (n / 16) else "") + lib.elemAt figures (n - n / 16 * 16);
+  hex = n: (if n >= 16 then hex (n / 16) else "") + builtins.elemAt figures (n - n / 16 * 16);
   hex4 = n: lib.substring (lib.stringLength (hex n)) 4 ("0000" + hex n);
   toCode = n: "\\u${hex4 n}";
   fromCode = code: builtins.fromJSON "\"${code}\"";

@@ -27,44 +27,17 @@ let
   isName = matches "[A-Za-z0-9][A-Za-z0-9_.-]*";
   isVariable = matches "[A-Za-z_][A-Za-z0-9_]*";
   isFlag = matches "[A-Za-z0-9][A-Za-z0-9_.-]*";
-  isNode = matches "[a-z]+-[0-9A-Za-z]+";
+  isNode = matches "[a-z]+-(0x)?[0-9A-Fa-f]+";
   isImage = matches "[A-Za-z0-9][A-Za-z0-9._:/@-]*";
   isAddress = matches "[0-9.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*";
   hasDigest = matches ".*@sha256:[0-9a-f]{64}";
 
-  derivedFlags = {
-    host = "it is 0.0.0.0 in a container; use `address`";
-    port = "use `port`";
-    served-model-name = "use `model.servedName`";
-    revision = "use `model.revision`";
-    additional-config = "use `tt`";
-    model = "use `model`";
-    config = "a file would hide flags from this configuration";
-    uds = "the engine must listen on `port`";
-    api-key = "name VLLM_API_KEY in `secrets`, as everyone can read a command line";
-    hf-token = "name HF_TOKEN in `secrets`, as everyone can read a command line";
-  };
-  derivedVariables = {
-    MESH_DEVICE = "use `mesh`";
-    TT_VISIBLE_DEVICES = "use `cards`";
-    TT_CACHE_PATH = "the cache is chosen by its key";
-    TT_METAL_CACHE = "the cache is chosen by the arm";
-  };
-  knownTt = [
-    "dispatch_core_axis"
-    "enable_model_warmup"
-    "fabric_config"
-    "fabric_reliability_mode"
-    "l1_small_size"
-    "mpi_args"
-    "optimizations"
-    "rank_binding"
-    "register_test_models"
-    "sample_on_device_mode"
-    "trace_mode"
-    "trace_region_size"
-    "worker_l1_size"
-  ];
+  inherit (import ./known.nix)
+    derivedFlags
+    derivedVariables
+    knownTt
+    secretVariables
+    ;
 
   # docker reads --mount as CSV.
   unmountable = [
@@ -96,6 +69,9 @@ let
       ++ require (
         !(derivedVariables ? ${name})
       ) "${option}.${name}: ${show environment.${name}} may not be set; ${derivedVariables.${name} or ""}."
+      ++ require (
+        !(elem name secretVariables)
+      ) "${option}.${name}: a secret's value may not be here, where everyone can read it; name it in `secrets`."
     ) (attrNames environment);
 
   flags =
@@ -149,7 +125,7 @@ let
     ++ require (
       ids == [ ] || length ids == count
     ) "${option}.cards.ids: ${show ids} names ${toString (length ids)} cards, but ${option}.cards.count is ${toString count}."
-    ++ withoutDuplicates "${option}.cards.ids" "two cards that are one cannot form a mesh" ids
+    ++ withoutDuplicates "${option}.cards.ids" "two cards that are one cannot form a mesh" (map lib.toLower ids)
     ++ concatMap (
       id:
       require (isNode id)
@@ -220,7 +196,8 @@ in
   ofPair =
     { first, second }:
     let
-      shared = filter (source: elem source second.launch.sources) first.launch.sources;
+      lower = map lib.toLower;
+      shared = filter (source: elem source (lower second.launch.sources)) (lower first.launch.sources);
       named = one: one.instance.cards.ids != [ ];
       any' = address: elem address [ "0.0.0.0" "::" ];
       a = first.instance.address;

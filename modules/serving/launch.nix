@@ -48,12 +48,8 @@ let
     TT_METAL_CACHE = "/cache/jit";
   };
 
-  environment =
-    fixedEnvironment
-    // model.environment
-    // instance.environment
-    // instance.weightsEnvironment
-    // derivedEnvironment;
+  asked = fixedEnvironment // model.environment // instance.environment // instance.weightsEnvironment;
+  environment = asked // derivedEnvironment;
 
   key = cacheKey {
     model = if id != "" then id else root;
@@ -62,7 +58,9 @@ let
     dtype = settings.dtype or "auto";
     optimizations = tt.optimizations or "default";
     format = instance.cacheFormat;
-    env = instance.weightsEnvironment // lib.getAttrs (lib.filter (name: environment ? ${name}) model.weightsVariables) environment;
+    env =
+      instance.weightsEnvironment
+      // lib.filterAttrs (name: _: lib.elem name model.weightsVariables) asked;
   };
 
   container = "ttx-${instance.arm}";

@@ -56,15 +56,14 @@ in
       grace
     ];
     ExecStart = escapeSystemdExecArgs ([ docker ] ++ launch.arguments);
-    ExecStop =
-      "-"
-      + escapeSystemdExecArgs [
-        docker
-        "stop"
-        "-t"
-        grace
-        launch.container
-      ];
+    # "-": the container may have ended by itself.
+    ExecStop = escapeSystemdExecArgs [
+      "-${docker}"
+      "stop"
+      "-t"
+      grace
+      launch.container
+    ];
     TimeoutStartSec = instance.bootTimeoutSec;
     # More than `docker stop` needs, so that the daemon and not systemd ends the engine: its cards want an orderly
     # teardown.
@@ -94,7 +93,8 @@ in
     PrivateTmp = true;
     ProtectClock = true;
     ProtectControlGroups = true;
-    ProtectHome = true;
+    # Empty, not forbidden: the client looks for its configuration there, and warns when it may not.
+    ProtectHome = "tmpfs";
     ProtectHostname = true;
     ProtectKernelLogs = true;
     ProtectKernelModules = true;

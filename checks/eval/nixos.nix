@@ -1,5 +1,5 @@
 # All modules of a real NixOS over a package set in which every package is only a name, so that nothing is built or
-# fetched: the text of units, the assertions and the warnings need no more. Used by ./against-nixos.
+# fetched: the text of units, the assertions and the warnings need no more. Used by ../against-nixos.
 #
 #   nixos    nixos/ of a nixpkgs tree
 #   lib      the lib of a tree of about the same age
