@@ -18,7 +18,7 @@ let
       ]
     )
     // {
-      description = "JSON value without null";
+      description = "JSON value";
     };
 in
 {

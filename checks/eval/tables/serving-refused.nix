@@ -1,0 +1,316 @@
+# What the serving module refuses: assertions (values, so that they are all reported at once) and type errors.
+{ lib }:
+let
+  harness = import ../harness.nix { inherit lib; };
+  functions = import ../../../modules/lib { inherit lib; };
+  good = {
+    enable = true;
+    image = lib.mkDefault "registry.example/engine@sha256:1111111111111111111111111111111111111111111111111111111111111111";
+    cacheFormat = lib.mkDefault "f";
+    model.path = lib.mkDefault "/m";
+    mesh = lib.mkDefault "P150";
+  };
+  with' = instance: lib.mkMerge [ good instance ];
+  instances =
+    definitions:
+    harness [
+      ../../../modules/tenstorrent-serving.nix
+      { services.tenstorrent-serving.instances = definitions; }
+    ];
+  one = instance: instances { e = with' instance; };
+  top =
+    options:
+    harness [
+      ../../../modules/tenstorrent-serving.nix
+      { services.tenstorrent-serving = options // { instances.e = good; }; }
+    ];
+  at = "services.tenstorrent-serving.instances.e";
+
+  # The sentences of an instance, without the option's path in front of each.
+  refused = name: instance: sentences: {
+    name = "refused: ${name}";
+    expr = (one instance).failing;
+    expected = map (sentence: if lib.hasPrefix "services." sentence then sentence else "${at}.${sentence}") sentences;
+  };
+  accepted = name: instance: refused name instance [ ];
+  pair = name: a: b: sentences: {
+    name = "refused: ${name}";
+    expr =
+      (instances {
+        a = with' a;
+        b = with' b;
+      }).failing;
+    expected = map (sentence: "services.tenstorrent-serving.instances.b.${sentence}") sentences;
+  };
+  warned = name: instance: sentences: {
+    name = "warned: ${name}";
+    expr = (one instance).warnings;
+    expected = map (sentence: "${at}.${sentence}") sentences;
+  };
+
+  onA = {
+    cards.ids = [ "blackhole-aa" ];
+    port = 1;
+  };
+  onB = {
+    cards.ids = [ "blackhole-bb" ];
+    port = 2;
+  };
+  nest =
+    path: value: if path == [ ] then value else { ${builtins.head path} = nest (builtins.tail path) value; };
+  mistyped = option: value: message: {
+    name = "type: ${option}";
+    expr = lib.attrValues (one (nest (lib.splitString "." option) value)).units;
+    message = "`${at}.${option}' ${message}";
+  };
+in
+{
+  values = [
+    (accepted "nothing of a good instance" { })
+    (refused "a mesh of more chips" { mesh = "P150x2"; } [
+      "mesh: \"P150x2\" has 2 chips, but ${at}.cards.count is 1."
+    ])
+    (refused "a mesh that is not known" { mesh = "P150X2"; } [
+      "mesh: \"P150X2\" is not a mesh that is known: BH-Galaxy, N150, N150x4, N300, P100, P150, P150x2, P150x4, P150x8, P300, P300x2, T3K, TG, or (rows,columns)."
+    ])
+    (accepted "nothing of a literal mesh" {
+      mesh = "(1,4)";
+      cards.count = 4;
+    })
+    (accepted "nothing of ids that decide the count" {
+      mesh = "P150x2";
+      cards.ids = [
+        "blackhole-aa"
+        "blackhole-bb"
+      ];
+    })
+    (refused "ids that are not as many as the count"
+      {
+        mesh = "P150x2";
+        cards.count = 2;
+        cards.ids = [ "blackhole-aa" ];
+      }
+      [ "cards.ids: [\"blackhole-aa\"] names 1 cards, but ${at}.cards.count is 2." ]
+    )
+    (refused "two cards that are one"
+      {
+        mesh = "P150x2";
+        cards.ids = [
+          "blackhole-aa"
+          "blackhole-AA"
+        ];
+      }
+      [ "cards.ids: [\"blackhole-aa\"] named more than once; two cards that are one cannot form a mesh." ]
+    )
+    (refused "a card that only its host can look up" { cards.ids = [ "0000:01:00.0" ]; } [
+      "cards.ids: \"0000:01:00.0\" is not a name of /dev/tenstorrent/by-id, such as blackhole-0123456789abcdef; a module cannot look up others."
+    ])
+    (refused "derived flags"
+      {
+        settings = {
+          port = 1;
+          additional-config = { };
+          api-key = "s3cret";
+        };
+      }
+      [
+        "settings.additional-config: {} may not be set; use `tt`."
+        "settings.api-key: \"s3cret\" may not be set; name VLLM_API_KEY in `secrets`, as everyone can read a command line."
+        "settings.port: 1 may not be set; use `port`."
+      ]
+    )
+    (refused "a flag with its dashes" { settings."--max-model-len" = 1; } [
+      "settings: \"--max-model-len\" is not a name of a flag; write it without its leading dashes."
+    ])
+    (accepted "nothing of a flag that is taken back" { settings.port = null; })
+    (refused "numbers of too many digits"
+      {
+        settings.a = 0.1234567;
+        settings.b = [
+          1
+          { c = 3.14159265; }
+        ];
+        tt.d = 0.1234567;
+      }
+      (
+        map (option: "${option}: the number needs more than six significant digits, which would be lost on the command line; write it as text.") [
+          "settings.a"
+          "settings.b[1].c"
+          "tt.d"
+        ]
+      )
+    )
+    (refused "derived variables, in each place"
+      {
+        environment.MESH_DEVICE = "P300";
+        weightsEnvironment.TT_CACHE_PATH = "/x";
+        model.environment.TT_VISIBLE_DEVICES = "1";
+      }
+      [
+        "model.environment.TT_VISIBLE_DEVICES: \"1\" may not be set; use `cards`."
+        "environment.MESH_DEVICE: \"P300\" may not be set; use `mesh`."
+        "weightsEnvironment.TT_CACHE_PATH: \"/x\" may not be set; the cache is chosen by its key."
+      ]
+    )
+    (refused "what is no variable" { environment."A=B" = ""; } [ "environment: \"A=B\" is not a name of a variable." ])
+    (refused "a secret in plain sight" { environment.HF_TOKEN = "s3cret"; } [
+      "environment.HF_TOKEN: a secret's value may not be here, where everyone can read it; name it in `secrets`."
+    ])
+    (refused "secrets without values, twice, and set as well"
+      {
+        environment.B = "";
+        secrets = [
+          "A"
+          "A"
+          "B"
+          "c-d"
+        ];
+      }
+      [
+        "secrets: \"B\" is set in plain sight as well."
+        "secrets: \"c-d\" is not a name of a variable."
+        "secrets: [\"A\"] named more than once; name it once."
+        "secrets: [\"A\",\"A\",\"B\",\"c-d\"] get no value, as ${at}.environmentFile is not set."
+      ]
+    )
+    (refused "paths that docker's --mount cannot carry"
+      {
+        model.path = "/a,b";
+        overlays = [
+          {
+            source = "/c\"d";
+            target = "e\nf";
+          }
+        ];
+      }
+      (
+        map
+          (
+            what:
+            "${what}, which docker's --mount cannot carry."
+          )
+          [
+            "model.path: \"/a,b\" has a comma, a double quote or a control character"
+            "overlays[0].source: \"/c\\\"d\" has a comma, a double quote or a control character"
+            "overlays[0].target: \"e\\nf\" has a comma, a double quote or a control character"
+          ]
+      )
+    )
+    (refused "paths that are relative, or leave their place"
+      {
+        model.path = "m";
+        metalHome = "tt-metal";
+        environmentFile = "secrets.env";
+        overlays = [
+          {
+            source = "s";
+            target = "/t";
+          }
+          {
+            source = "/s";
+            target = "a/../../b";
+          }
+        ];
+      }
+      [
+        "metalHome: \"tt-metal\" is not an absolute path."
+        "model.path: \"m\" is not an absolute path."
+        "environmentFile: \"secrets.env\" is not an absolute path."
+        "overlays[0].source: \"s\" is not an absolute path."
+        "overlays[0].target: \"/t\" is not a path below metalHome."
+        "overlays[1].target: \"a/../../b\" is not a path below metalHome."
+      ]
+    )
+    (refused "two overlays with one target"
+      {
+        overlays = map (source: { inherit source; target = "t"; }) [
+          "/a"
+          "/b"
+        ];
+      }
+      [ "overlays: [\"t\"] named more than once; one target takes one source." ]
+    )
+    (refused "no model" { model.path = null; } [ "model: neither `id` nor `path` is set, so there is nothing to serve." ])
+    (refused "names that docker or a folder cannot have"
+      {
+        arm = "-x";
+        image = "--privileged";
+        cacheFormat = "a/b";
+        address = "localhost";
+      }
+      [
+        "arm: \"-x\" cannot be part of a container's name."
+        "image: \"--privileged\" is not the name of an image."
+        "cacheFormat: \"a/b\" cannot be part of a folder's name."
+        "address: \"localhost\" is not an IP address."
+      ]
+    )
+    (refused "characters that systemd drops a line for"
+      { environment.A = "x" + builtins.head functions.characters.noncharacters; }
+      [
+        "services.tenstorrent-serving.instances.e: \"A=x${builtins.head functions.characters.noncharacters}\" holds a Unicode noncharacter, and systemd drops a line that does."
+      ]
+    )
+    {
+      name = "refused: folders of all instances";
+      expr = (top { cacheDir = "cache"; hfDir = "/a,b"; }).failing;
+      expected = [
+        "services.tenstorrent-serving.cacheDir: \"cache\" is not an absolute path."
+        "services.tenstorrent-serving.hfDir: \"/a,b\" has a comma, a double quote or a control character, which docker's --mount cannot carry."
+      ];
+    }
+    {
+      name = "refused: a name that no unit can have";
+      expr = (instances { "a/b" = good; }).failing;
+      expected = [
+        "services.tenstorrent-serving.instances.a/b: \"a/b\" cannot be part of a unit's name."
+        "services.tenstorrent-serving.instances.a/b.arm: \"a/b\" cannot be part of a container's name."
+      ];
+    }
+
+    (pair "nothing of two that share nothing" onA onB [ ])
+    (pair "one card for two" onA (onB // { cards.ids = [ "blackhole-AA" ]; }) [
+      "cards: [\"/dev/tenstorrent/by-id/blackhole-aa\"] belongs to services.tenstorrent-serving.instances.a as well; a card has one engine."
+    ])
+    (pair "cards that may be one" onA { port = 2; } [
+      "cards.ids: [] against [\"blackhole-aa\"] of services.tenstorrent-serving.instances.a; whether they share a card cannot be known. Name the cards of both."
+    ])
+    (pair "one port for two" onA (onB // { port = 1; }) [
+      "port: 1 is the port of services.tenstorrent-serving.instances.a as well."
+    ])
+    (pair "one port on all addresses" onA (onB // { port = 1; address = "0.0.0.0"; }) [
+      "port: 1 is the port of services.tenstorrent-serving.instances.a as well."
+    ])
+    (pair "nothing of one port on two addresses" onA (onB // { port = 1; address = "127.0.0.2"; }) [ ])
+    (pair "one arm for two" onA (onB // { arm = "a"; }) [
+      "arm: \"a\" is the arm of services.tenstorrent-serving.instances.a as well; containers have one name each."
+    ])
+
+    (warned "nothing of a good instance" { } [ ])
+    (warned "an image that may move" { image = "engine:latest"; } [
+      "image: \"engine:latest\" has no digest (@sha256:…), so the tag may name another image tomorrow."
+    ])
+    (warned "a key that the plugin ignores" { tt.trace_mod = "all"; } [
+      "tt.trace_mod: the Tenstorrent plugin ignores keys that it does not know, and this one is not on its list."
+    ])
+    (warned "secrets in the store" { environmentFile = "${builtins.storeDir}/x"; } [
+      "environmentFile: \"${builtins.storeDir}/x\" is in the Nix store, which everyone can read."
+    ])
+  ];
+
+  errors = [
+    (mistyped "port" "8000" "is not of type `16 bit unsigned integer; between 0 and 65535 (both inclusive)'")
+    (mistyped "cards.count" 0 "is not of type `positive integer, meaning >0'")
+    (mistyped "cards.ids" "blackhole-aa" "is not of type `list of string'")
+    (mistyped "environment.A" 1 "is not of type `string'")
+    (mistyped "settings.max-model-len" (x: x) "is not of type `null or JSON value'")
+    (mistyped "settings.dtype" 16 "is not of type `null or string'")
+    (mistyped "stopGraceSec" "2min" "is not of type `positive integer, meaning >0'")
+    (mistyped "modle" { } "does not exist")
+    {
+      name = "an instance without an image";
+      expr = lib.attrValues (instances { e = removeAttrs good [ "image" ]; }).units;
+      message = "The option `${at}.image' was accessed but has no value defined. Try setting the option.";
+    }
+  ];
+}
