@@ -182,6 +182,12 @@ def test_a_process_sees_the_host() -> None:
     assert (launch.image, launch.mounts) == ("", ())
 
 
+def test_a_process_on_real_cards_names_them_by_bdf() -> None:
+    asked = with_engine(as_process(with_cards(1, (CARDS[1].serial,))), kind="vllm")
+    assert build_launch(asked, choose_cards(asked, CARDS)).env["TT_VISIBLE_DEVICES"] == "0000:41:00.0"
+    assert build_launch(asked, nominal_cards(with_cards(1))).env["TT_VISIBLE_DEVICES"] == "0"
+
+
 def test_a_process_can_have_no_overlays_and_no_unknown_numbers() -> None:
     with pytest.raises(RenderError, match="overlays need a container"):
         build_launch(with_engine(runtime="process"), CARDS)

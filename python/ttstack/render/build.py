@@ -151,8 +151,11 @@ def _environment(asked: Asked, cards: Sequence[Card], cache_path: str, jit_path:
     return MappingProxyType({**env, **derived})
 
 
-def _visible(asked: Asked, cards: Sequence[Card]) -> Sequence[int]:
-    """Index the cards among those that the engine sees: in a container its own, as a process all of the host's."""
+def _visible(asked: Asked, cards: Sequence[Card]) -> Sequence[int | str]:
+    """Name the cards among those that the engine sees: in a container its own, as a process all of the host's.
+
+    UMD takes an integer for a position in the BDF-sorted list of what it sees, and a BDF for itself (tt-umd#2057).
+    """
     if asked.arm.engine.runtime != "process":
         return range(len(cards))
     if any(card.number == UNKNOWN for card in cards):
@@ -160,6 +163,9 @@ def _visible(asked: Asked, cards: Sequence[Card]) -> Sequence[int]:
             f"arm {asked.arm.name}: a process needs the cards' numbers, which only their host knows",
             hint="--here looks at this host",
         )
+    if asked.arm.engine.kind != "sim" and all(card.bdf for card in cards):
+        return [card.bdf for card in cards]
+    # The simulated host numbers its nodes in the order of BDFs, and its engine sees nothing but nodes.
     return [card.number for card in cards]
 
 
