@@ -97,6 +97,7 @@ def test_what_is_not_a_record_is_counted_and_named(store: Store) -> None:
             b"[" * 100_000 + b"\n",
             encode(close_line("r-8")),
             encode(close_line()).replace(b"0.25", b"NaN"),
+            encode(close_line()).replace(b'"boot"', b'"\\uD800"'),
         ):
             file.write(text)
     store.append(close_line())
@@ -109,8 +110,9 @@ def test_what_is_not_a_record_is_counted_and_named(store: Store) -> None:
         (7, "invalid"),
         (8, "orphan"),
         (9, "torn"),
+        (10, "invalid"),
     ]
-    assert (log.invalid, log.torn, log.count("newer")) == (3, 2, 1)
+    assert (log.invalid, log.torn, log.count("newer")) == (4, 2, 1)
     assert "schema 2" in log.faults[2].message
     assert [run.outcome for run in log.runs] == ["ok"]
 

@@ -99,7 +99,7 @@ def get(table: object, key: str, kind: type[Kind]) -> Kind:
     """Return an entry that must be there. Raises BenchError."""
     value = table.get(key) if isinstance(table, dict) else None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise BenchError(f"the answer has no {key} of type {kind.__name__}: {str(table)[:200]}", reason="answer")
+        raise BenchError(f"the answer's {key!r} is missing or no {kind.__name__}: {str(table)[:200]}", reason="answer")
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ttstack.records import parse
 from ttstack.records.quotable import reasons_against
@@ -149,29 +149,43 @@ def _lines(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
 
 def _decode(number: int, raw: bytes, faults: list[Fault]) -> Mapping[str, Any] | None:
     """Return a line of this schema, else None and a fault. A whole line that only lacks its newline is whole."""
+    line, run = None, ""
+    wrong: tuple[FaultKind, str] | None
     try:
         line = json.loads(raw.decode("utf-8"), parse_constant=_no_constant)
     except ValueError:
-        faults.append(Fault(number, "torn", f"not whole: {len(raw)} bytes that are not JSON"))
-        return None
+        wrong = "torn", f"not whole: {len(raw)} bytes that are not JSON"
     except RecursionError:
-        faults.append(Fault(number, "invalid", "nested too deeply"))
+        wrong = "invalid", "nested too deeply"
+    else:
+        run = str(line.get("run", "")) if isinstance(line, dict) else ""
+        wrong = _judge(line, raw)
+    if wrong:
+        faults.append(Fault(number, *wrong, run))
         return None
+    return cast("Mapping[str, Any]", line)
+
+
+def _judge(line: object, raw: bytes) -> tuple[FaultKind, str] | None:
     if not isinstance(line, dict):
-        faults.append(Fault(number, "invalid", f"a {type(line).__name__}, not an object"))
-        return None
-    run = str(line.get("run", ""))
+        return "invalid", f"a {type(line).__name__}, not an object"
+    if b"\\ud" in raw.lower() and not _is_text(line):
+        return "invalid", "holds half a character (a lone surrogate)"
     schema = line.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
-        message = f"schema {schema}, and this ttx reads schema {SCHEMA}: use a newer ttx"
-        faults.append(Fault(number, "newer", message, run))
-        return None
+        return "newer", f"schema {schema}, and this ttx reads schema {SCHEMA}: use a newer ttx"
     wrong = violation(line, strict=False)
-    if wrong:
-        faults.append(Fault(number, "invalid", wrong, run))
-        return None
-    return line
+    return ("invalid", wrong) if wrong else None
 
 
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
+
+
+def _is_text(line: object) -> bool:
+    """Whether the line can be printed: JSON can name halves of characters, UTF-8 cannot hold them."""
+    try:
+        json.dumps(line, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
