@@ -1,6 +1,7 @@
 # The tables of evaluations, with any lib: the stand-in's or nixpkgs' own.
 #
-# Each of `tables` is a file: { lib } -> { values ? [ { name; expr; expected; } ]; errors ? [ { name; expr; message; } ]; }
+# Each file of ./tables, and ./serving.nix, is a table:
+#   { lib } -> { values ? [ { name; expr; expected; } ]; errors ? [ { name; expr; message; } ]; }
 #   values  `expr` must equal `expected`
 #   errors  `expr` must throw, and the text must contain `message`
 #
@@ -15,14 +16,12 @@ let
     concatMap
     filter
     listToAttrs
+    match
     tryEval
     ;
-  tables = map (file: import file { inherit lib; } // { prefix = baseNameOf (toString file); }) [
-    ./lib.nix
-    ./modules.nix
-    ./errors.nix
-    # ./serving.nix
-  ];
+  names = filter (name: match ".*[.]nix" name != null) (attrNames (builtins.readDir ./tables));
+  files = map (name: ./tables + "/${name}") names ++ [ ./serving.nix ];
+  tables = map (file: import file { inherit lib; } // { prefix = baseNameOf (toString file); }) files;
   rowsOf =
     kind:
     concatMap (
@@ -40,8 +39,8 @@ let
       }) rows
     );
 
-  names = map (row: row.name) (values ++ errors);
-  twice = filter (name: builtins.length (filter (other: other == name) names) > 1) names;
+  rows = map (row: row.name) (values ++ errors);
+  twice = filter (name: builtins.length (filter (other: other == name) rows) > 1) rows;
 
   wrong = concatMap (
     row:

@@ -29,6 +29,11 @@ let
     python3 = import ./python.nix { inherit lib system mkDerivation; };
 
     git = hostTool { name = "git"; };
+    nix = hostTool {
+      name = "nix";
+      program = "nix-instantiate";
+      package = "nix-bin";
+    };
     shellcheck = hostTool { name = "shellcheck"; };
     ruff = pkgs.python3.withPackages (ps: [ ps.ruff ]);
 

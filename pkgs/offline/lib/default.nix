@@ -1,38 +1,106 @@
 # The part of nixpkgs' lib that this project uses, with the same results and the same error texts.
 #
-# The rooms below see each other through one flat set; what leaves it is the list at the end, which
-# docs/reference/nixpkgs-surface.md describes and checks/nixpkgs-surface.nix compares.
+# The rooms below see each other through one flat set. What leaves it is `public`: docs/reference/nixpkgs-surface.md is the
+# list, checks/nixpkgs-surface.nix compares it with this one and with the uses, checks/against-nixpkgs-lib with nixpkgs.
 let
-  rooms = [
-    ./trivial.nix
-    ./lists.nix
-    ./attrsets.nix
-    ./strings.nix
-    ./distance.nix
-    ./pretty.nix
-    ./options.nix
-    ./merging.nix
-    ./meta.nix
-    ./modules/properties.nix
-    ./modules/load.nix
-    ./modules/value.nix
-    ./modules/tree.nix
-    ./modules/eval.nix
-    ./types/base.nix
-  ];
-  kinds = [
-    ./types/scalars.nix
-    ./types/containers.nix
-    ./types/unions.nix
-  ];
-  open = files: builtins.foldl' (all: file: all // import file internal) { } files;
+  open = builtins.foldl' (all: room: all // import room internal) { };
 
-  internal = open rooms // {
-    types = open kinds // {
-      inherit (internal) addCheck mkOptionType;
+  internal =
+    open [
+      ./trivial.nix
+      ./lists.nix
+      ./attrsets.nix
+      ./strings.nix
+      ./distance.nix
+      ./pretty.nix
+      ./options.nix
+      ./merging.nix
+      ./meta.nix
+      ./modules/properties.nix
+      ./modules/load.nix
+      ./modules/value.nix
+      ./modules/tree.nix
+      ./modules/eval.nix
+      ./types/base.nix
+    ]
+    // {
+      inherit public;
+      types = open [
+        ./types/scalars.nix
+        ./types/containers.nix
+        ./types/unions.nix
+      ];
     };
-    inherit public;
+
+  public = {
+    inherit (internal)
+      any
+      attrNames
+      attrValues
+      concatLists
+      concatMap
+      concatMapStringsSep
+      concatStrings
+      concatStringsSep
+      elem
+      evalModules
+      filter
+      filterAttrs
+      foldl'
+      genAttrs
+      genList
+      getExe'
+      hasInfix
+      hasPrefix
+      hasSuffix
+      imap0
+      importTOML
+      isList
+      length
+      listToAttrs
+      literalExpression
+      mapAttrs
+      mapAttrs'
+      mapAttrsToList
+      mkDefault
+      mkEnableOption
+      mkForce
+      mkIf
+      mkMerge
+      mkOption
+      mkPackageOption
+      nameValuePair
+      optional
+      optionalAttrs
+      optionalString
+      optionals
+      range
+      removeSuffix
+      replaceStrings
+      sort
+      splitString
+      stringLength
+      substring
+      toLower
+      unique
+      ;
+    types = {
+      inherit (internal.types)
+        attrsOf
+        bool
+        float
+        int
+        ints
+        listOf
+        nonEmptyListOf
+        nullOr
+        oneOf
+        port
+        str
+        submodule
+        unspecified
+        ;
+    };
   };
-  public = internal;
 in
 public

@@ -25,7 +25,7 @@ in
           ]
         }\n${priorityHint}";
     in
-    # Functions are never equal, not even to themselves: a lone definition is not compared.
+    # A lone definition is not compared: it may be a function, which equals nothing.
     builtins.seq (lib.all agree (lib.tail defs)) first.value;
 
   # For types that do not say how: by the kind of the values.

@@ -18,28 +18,19 @@ in
 
   mkPackageOption =
     pkgs: name:
-    {
-      default ? name,
-      extraDescription ? "",
-    }:
+    { }:
     let
-      path = lib.toList default;
+      path = lib.toList name;
     in
     lib.mkOption {
       type = lib.types.package;
       default = lib.attrByPath path (throw "${dotted path} cannot be found in pkgs") pkgs;
       defaultText = lib.literalExpression "pkgs.${dotted path}";
-      description =
-        "The ${lib.last (lib.toList name)} package to use."
-        + lib.optionalString (extraDescription != "") " ${extraDescription}";
+      description = "The ${lib.last path} package to use.";
     };
 
   literalExpression = text: {
     _type = "literalExpression";
-    inherit text;
-  };
-  literalMD = text: {
-    _type = "literalMD";
     inherit text;
   };
 }

@@ -35,9 +35,7 @@ in
 {
   inherit (builtins)
     concatStringsSep
-    hasContext
     match
-    readFile
     replaceStrings
     split
     stringLength
@@ -51,7 +49,6 @@ in
   concatMapStringsSep =
     sep: f: list:
     concatStringsSep sep (map f list);
-  concatLines = lib.concatMapStrings (line: line + "\n");
   optionalString = condition: text: if condition then text else "";
 
   hasPrefix = prefix: text: substring 0 (stringLength prefix) text == prefix;
@@ -62,8 +59,6 @@ in
     in
     start >= 0 && substring start (-1) text == suffix;
   hasInfix = infix: text: builtins.length (split (lib.escapeRegex infix) text) > 1;
-  removePrefix =
-    prefix: text: if lib.hasPrefix prefix text then substring (stringLength prefix) (-1) text else text;
   removeSuffix =
     suffix: text:
     if lib.hasSuffix suffix text then
@@ -71,24 +66,10 @@ in
     else
       text;
   splitString = sep: text: filter isString (split (lib.escapeRegex sep) text);
-  trim = text: builtins.head (match "[ \t\r\n]*(|.*[^ \t\r\n])[ \t\r\n]*" text);
-  fileContents = file: lib.removeSuffix "\n" (builtins.readFile file);
-
   toLower = replaceStrings upper lower;
-  toUpper = replaceStrings lower upper;
 
   escape = chars: replaceStrings chars (map (char: "\\" + char) chars);
   escapeRegex = lib.escape (letters "\\[{()^$?*+|.");
-  escapeShellArg =
-    value:
-    let
-      text = toString value;
-    in
-    if match "[[:alnum:],._+:@%/-]+" text != null then
-      text
-    else
-      "'" + replaceStrings [ "'" ] [ "'\\''" ] text + "'";
-  escapeShellArgs = lib.concatMapStringsSep " " lib.escapeShellArg;
   escapeNixString = text: lib.escape [ "$" ] (toJSON text);
   escapeNixIdentifier =
     name:
@@ -99,13 +80,5 @@ in
 
   isStringLike = value: isString value || isPath value || value ? outPath || value ? __toString;
   isStorePath =
-    value:
-    lib.isStringLike value
-    && lib.hasPrefix "/" (toString value)
-    && dirOf (toString value) == builtins.storeDir;
-
-  versionOlder = a: b: builtins.compareVersions a b < 0;
-  versionAtLeast = a: b: builtins.compareVersions a b >= 0;
-
-  makeBinPath = lib.concatMapStringsSep ":" (package: "${lib.getBin package}/bin");
+    value: lib.isStringLike value && dirOf (toString value) == builtins.storeDir;
 }

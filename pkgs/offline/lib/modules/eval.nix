@@ -63,20 +63,16 @@ in
       modules,
       prefix ? [ ],
       specialArgs ? { },
-      class ? null,
     }:
     let
       collected =
-        lib.collectModules
+        lib.collectModules (
           {
-            inherit class;
-            args = {
-              lib = lib.public;
-              inherit options config specialArgs;
-            }
-            // specialArgs;
+            lib = lib.public;
+            inherit options config specialArgs;
           }
-          (modules ++ [ builtinModule ]);
+          // specialArgs
+        ) (modules ++ [ builtinModule ]);
       # Later modules come first: what is imported is merged before what imports it.
       ordered = lib.reverseList collected;
 
@@ -91,7 +87,7 @@ in
       );
       inherit (matched) options;
 
-      declaredConfig = lib.mapLeaves (node: !lib.isOption node) (_: option: option.value) options;
+      declaredConfig = lib.mapLeaves (node: !lib.isOption node) (option: option.value) options;
       inherit (declaredConfig._module) freeformType;
       freeformConfig = freeformType.merge prefix (
         map (def: {
@@ -113,7 +109,6 @@ in
     in
     {
       _type = "configuration";
-      inherit class;
       options = checked options;
       config = checked (removeAttrs config [ "_module" ]);
       _module = checked config._module;

@@ -3,14 +3,13 @@ lib:
 let
   # Attributes that are about the module, not configuration.
   about = [
-    "_class"
     "_file"
     "key"
     "imports"
     "freeformType"
   ];
 
-  # { file; key; class; imports; options; config; } of a module that is a set.
+  # { file; key; imports; options; config; } of a module that is a set.
   normalize =
     file: key: m:
     let
@@ -19,15 +18,11 @@ let
         about
         ++ [
           "config"
-          "meta"
           "options"
         ]
       );
       names = lib.attrNames unknown;
       config = if explicit then m.config or { } else removeAttrs m about;
-      extra =
-        lib.optional (m ? freeformType) { _module = { inherit (m) freeformType; }; }
-        ++ lib.optional (explicit && m ? meta) { inherit (m) meta; };
     in
     if !lib.isAttrs m then
       throw "module ${file} (${key}) does not look like a module."
@@ -37,10 +32,16 @@ let
       {
         file = toString m._file or file;
         key = toString m.key or key;
-        class = m._class or null;
         imports = m.imports or [ ];
         options = m.options or { };
-        config = if extra == [ ] then config else lib.mkMerge ([ config ] ++ extra);
+        config =
+          if m ? freeformType then
+            lib.mkMerge [
+              config
+              { _module = { inherit (m) freeformType; }; }
+            ]
+          else
+            config;
       };
 
   # A module function gets the arguments that it names; those that nobody passes come from the configuration, lazily.
@@ -65,33 +66,18 @@ let
       normalize file key (call key args m)
     else
       normalize (toString m) (toString m) (call (toString m) args (import m));
-
-  checkClass =
-    class: m:
-    if class == null || m.class == null || m.class == class then
-      m
-    else
-      throw ''
-        The module `${m.file}` (class: ${lib.escapeNixString m.class}) cannot be imported into a module evaluation that expects class ${lib.escapeNixString class}.
-
-        Help:
-        - Ensure that you are importing the correct module.
-        - Verify that the module's `_class`, ${lib.escapeNixString m.class} matches the expected `class` ${lib.escapeNixString class}.
-        - If you are using a custom class, make sure it is correctly defined and used consistently across your modules.
-      '';
 in
 {
   # Every module reachable from `modules`, each key once, importers before what they import.
   collectModules =
-    { class, args }:
-    modules:
+    args: modules:
     let
       loadAll =
         file: key:
         lib.imap1 (
           n: written:
           let
-            m = checkClass class (load args file "${key}:anon-${toString n}" written);
+            m = load args file "${key}:anon-${toString n}" written;
           in
           {
             inherit (m) key;

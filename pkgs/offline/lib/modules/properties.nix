@@ -1,4 +1,4 @@
-# Wrappers around a definition: conditions, merges, priorities, order.
+# Wrappers around a definition: conditions, merges, priorities.
 lib:
 let
   inherit (builtins)
@@ -6,19 +6,13 @@ let
     isAttrs
     isBool
     mapAttrs
-    sort
     ;
   tagOf = value: value._type or "";
   override = priority: content: {
     _type = "override";
     inherit priority content;
   };
-  order = priority: content: {
-    _type = "order";
-    inherit priority content;
-  };
   plainPriority = 100;
-  plainOrder = 1000;
 in
 {
   mkIf = condition: content: {
@@ -29,13 +23,9 @@ in
     _type = "merge";
     inherit contents;
   };
-  mkOverride = override;
   mkOptionDefault = override 1500;
   mkDefault = override 1000;
   mkForce = override 50;
-  mkOrder = order;
-  mkBefore = order 500;
-  mkAfter = order 1500;
 
   # A whole configuration as plain sets: wrappers move down onto each attribute, where they stay lazy, so that a
   # condition may read the configuration it is part of.
@@ -67,27 +57,28 @@ in
     }
     .${tagOf value} or [ value ];
 
-  # What remains of `defs` when only the strongest (numerically least) priority counts, in order.
+  # What remains of `defs` when only the strongest (numerically least) priority counts.
   settle =
     defs:
     let
       decided = concatMap (
         def:
-        map (value: {
-          inherit (def) file;
-          inherit value;
-        }) (builtins.addErrorContext "while evaluating definitions from `${def.file}':" (lib.decide def.value))
+        map
+          (value: {
+            inherit (def) file;
+            inherit value;
+          })
+          (
+            builtins.addErrorContext "while evaluating definitions from `${def.file}':" (lib.decide def.value)
+          )
       ) defs;
-      priorityOf = def: if tagOf def.value == "override" then def.value.priority else plainPriority;
+      isOverride = def: tagOf def.value == "override";
+      priorityOf = def: if isOverride def then def.value.priority else plainPriority;
       priority = lib.foldl' (least: def: lib.min least (priorityOf def)) 9999 decided;
-      unwrap =
-        tag: def: if tagOf def.value == tag then def // { value = def.value.content; } else def;
-      strongest = map (unwrap "override") (lib.filter (def: priorityOf def == priority) decided);
-      placeOf = def: if tagOf def.value == "order" then def.value.priority else plainOrder;
-      ordered = map (unwrap "order") (sort (a: b: placeOf a < placeOf b) strongest);
+      unwrap = def: if isOverride def then def // { value = def.value.content; } else def;
     in
     {
       inherit priority;
-      definitions = ordered;
+      definitions = map unwrap (lib.filter (def: priorityOf def == priority) decided);
     };
 }

@@ -78,46 +78,32 @@ let
       relocate = relocateInner element listOf;
     };
 
-  # shorthand: a set as definition is all configuration, its attributes `options` and `imports` included.
-  submoduleWith =
-    args@{
-      modules,
-      shorthandOnlyDefinesConfig ? false,
-      specialArgs ? { },
-      class ? null,
-      description ? null,
-    }:
+  # A definition that is a set is all configuration, attributes named `options` or `imports` included.
+  submodule =
+    written:
     let
+      modules = lib.toList written;
       evaluate =
         prefix: extra:
         lib.evalModules {
-          inherit prefix specialArgs class;
+          inherit prefix;
           modules = [ { _module.args.name = lib.mkOptionDefault "‹name›"; } ] ++ modules ++ extra;
         };
       bare = evaluate [ ] [ ];
       inherit (bare._module) freeformType;
-      fits = value: lib.isAttrs value || lib.isFunction value || lib.types.path.check value;
+      isPath = value: lib.isStringLike value && lib.hasPrefix "/" (toString value);
+      fits = value: lib.isAttrs value || lib.isFunction value || isPath value;
       asModule =
         def:
         {
           _file = def.file;
         }
-        // (
-          if lib.isAttrs def.value && shorthandOnlyDefinesConfig then
-            { config = def.value; }
-          else
-            { imports = [ def.value ]; }
-        );
+        // (if lib.isAttrs def.value then { config = def.value; } else { imports = [ def.value ]; });
     in
     mkOptionType {
       name = "submodule";
       description =
-        if description != null then
-          description
-        else if freeformType != null then
-          "open submodule of ${inside freeformType}"
-        else
-          "submodule";
+        if freeformType == null then "submodule" else "open submodule of ${inside freeformType}";
       check = fits;
       judge = loc: defs: {
         error = misfit fits defs;
@@ -126,21 +112,19 @@ let
       emptyValue.value = bare.config;
       relocate =
         file:
-        submoduleWith (
-          args
-          // {
-            modules = map (m: {
-              _file = file;
-              imports = [ m ];
-            }) modules;
-          }
+        submodule (
+          map (m: {
+            _file = file;
+            imports = [ m ];
+          }) modules
         );
     };
 in
 {
-  inherit listOf submoduleWith;
+  inherit listOf submodule;
   attrsOf = attrsOf false;
   lazyAttrsOf = attrsOf true;
+
   nonEmptyListOf =
     element:
     lib.addCheck (listOf element) (list: list != [ ])
@@ -148,43 +132,4 @@ in
       description = "non-empty ${phrase [ "noun" ] (listOf element)}";
       emptyValue = { };
     };
-  submodule =
-    modules:
-    submoduleWith {
-      modules = lib.toList modules;
-      shorthandOnlyDefinesConfig = true;
-    };
-
-  attrs = mkOptionType {
-    name = "attrs";
-    description = "attribute set";
-    check = lib.isAttrs;
-    merge = _: defs: lib.mergeAttrsList (map (def: def.value) defs);
-    emptyValue.value = { };
-  };
-
-  # Sets are merged attribute by attribute; anything else must be equal. Packages count as one value.
-  anything = mkOptionType {
-    name = "anything";
-    descriptionClass = "noun";
-    merge =
-      loc: defs:
-      let
-        kindOf =
-          value: if lib.isAttrs value && lib.isStringLike value then "package" else lib.typeOf value;
-        kind = kindOf (lib.head defs).value;
-        merge =
-          {
-            set = (lib.types.attrsOf lib.types.anything).merge;
-            package = lib.mergeOneOption;
-          }
-          .${kind} or lib.mergeEqualOption;
-      in
-      if lib.all (def: kindOf def.value == kind) defs then
-        merge loc defs
-      else
-        throw "The option `${lib.showOption loc}' has conflicting option types in ${
-          lib.showFiles (map (def: def.file) defs)
-        }";
-  };
 }

@@ -12,138 +12,44 @@ let
       merge = lib.mergeEqualOption;
     };
 
-  str = equal "str" "string" lib.isString;
   int = equal "int" "signed integer" lib.isInt;
-
-  # A check added to a type, under a name of its own.
+  # Integers of some kind, with a clause that says which.
   narrowed =
-    type: check: names:
-    addCheck type check // names;
-  meaning =
-    name: description: { inherit name description; } // { descriptionClass = "nonRestrictiveClause"; };
-  limits = low: high: "between ${toString low} and ${toString high} (both inclusive)";
-  between =
-    low: high: names:
-    narrowed int (n: n >= low && n <= high) names;
+    kind: clause: check:
+    addCheck int check
+    // {
+      name = "${kind}Int";
+      description = "${kind} integer, meaning ${clause}";
+      descriptionClass = "nonRestrictiveClause";
+    };
 in
 {
-  inherit str int;
+  inherit int;
+  str = equal "str" "string" lib.isString;
   bool = equal "bool" "boolean" lib.isBool;
   float = equal "float" "floating point number" lib.isFloat;
-  number = lib.types.either int lib.types.float;
 
   ints = {
-    between =
-      low: high:
-      between low high {
-        name = "intBetween";
-        description = "integer ${limits low high}";
-      };
-    positive = narrowed int (n: n > 0) (meaning "positiveInt" "positive integer, meaning >0");
-    unsigned = narrowed int (n: n >= 0) (meaning "unsignedInt" "unsigned integer, meaning >=0");
-    u16 = between 0 65535 {
-      name = "unsignedInt16";
-      description = "16 bit unsigned integer; ${limits 0 65535}";
-    };
+    positive = narrowed "positive" ">0" (n: n > 0);
+    unsigned = narrowed "unsigned" ">=0" (n: n >= 0);
   };
-  port = lib.types.ints.u16;
-
-  numbers = {
-    positive = narrowed lib.types.number (n: n > 0) (
-      meaning "numberPositive" "positive integer or floating point number, meaning >0"
-    );
-    nonnegative = narrowed lib.types.number (n: n >= 0) (
-      meaning "numberNonnegative" "nonnegative integer or floating point number, meaning >=0"
-    );
-    between =
-      low: high:
-      narrowed lib.types.number (n: n >= low && n <= high) {
-        name = "numberBetween";
-        description = "integer or floating point number between ${lib.toJSON low} and ${lib.toJSON high} (both inclusive)";
-      };
+  port = addCheck int (n: n >= 0 && n <= 65535) // {
+    name = "unsignedInt16";
+    description = "16 bit unsigned integer; between 0 and 65535 (both inclusive)";
   };
-
-  nonEmptyStr = equal "nonEmptyStr" "non-empty string" (
-    value: lib.isString value && lib.match "[ \t\n]*" value == null
-  );
-  strMatching =
-    pattern:
-    equal "strMatching ${lib.escapeNixString pattern}" "string matching the pattern ${pattern}" (
-      value: lib.isString value && lib.match pattern value != null
-    );
-  singleLineStr =
-    let
-      line = lib.types.strMatching "[^\n\r]*\n?";
-    in
-    line
-    // {
-      name = "singleLineStr";
-      description = "(optionally newline-terminated) single-line string";
-      merge = loc: defs: lib.removeSuffix "\n" (line.merge loc defs);
-    };
-  separatedString =
-    sep:
-    mkOptionType {
-      name = "separatedString";
-      description = "strings concatenated with ${lib.toJSON sep}";
-      descriptionClass = "noun";
-      check = lib.isString;
-      merge = _: defs: lib.concatMapStringsSep sep (def: def.value) defs;
-    };
-  lines = lib.types.separatedString "\n";
-
-  path = equal "path" "absolute path" (
-    value: lib.isStringLike value && lib.hasPrefix "/" (toString value)
-  );
-
-  package = mkOptionType {
-    name = "package";
-    descriptionClass = "noun";
-    check = value: lib.isDerivation value || lib.isStorePath value;
-    merge =
-      loc: defs:
-      let
-        value = lib.mergeOneOption loc defs;
-      in
-      if lib.isPath value || (lib.isString value && !lib.hasContext value) then
-        lib.toDerivation value
-      else
-        value;
-  };
-
-  enum =
-    values:
-    let
-      show =
-        value:
-        if lib.isString value then
-          "\"${value}\""
-        else if lib.isInt value then
-          toString value
-        else if lib.isBool value then
-          lib.boolToString value
-        else
-          "<${lib.typeOf value}>";
-      count = lib.length values;
-    in
-    mkOptionType {
-      name = "enum";
-      description =
-        if count == 0 then
-          "impossible (empty enum)"
-        else if count == 1 then
-          "value ${show (lib.head values)} (singular enum)"
-        else
-          "one of ${lib.concatMapStringsSep ", " show values}";
-      descriptionClass = if count < 2 then "noun" else "conjunction";
-      check = value: lib.elem value values;
-      merge = lib.mergeEqualOption;
-    };
 
   unspecified = mkOptionType {
     name = "unspecified";
     description = "unspecified value";
     descriptionClass = "noun";
+  };
+
+  # For mkPackageOption, and for the options that steer an evaluation.
+  package = mkOptionType {
+    name = "package";
+    descriptionClass = "noun";
+    check = value: lib.isDerivation value || lib.isStorePath value;
+    merge = lib.mergeOneOption;
   };
   raw = mkOptionType {
     name = "raw";

@@ -2,7 +2,6 @@
 lib:
 let
   inherit (lib)
-    misfit
     mkOptionType
     phrase
     relocateInner
@@ -84,37 +83,8 @@ let
             );
           };
     };
-
-  coercedTo =
-    from: coerce: to:
-    let
-      fits = value: (from.check value && to.check (coerce value)) || to.check value;
-    in
-    mkOptionType {
-      name = "coercedTo";
-      description = "${phrase [ "noun" ] to} or ${phrase [ "noun" ] from} convertible to it";
-      check = fits;
-      judge =
-        loc: defs:
-        let
-          convert =
-            def:
-            if (lib.judge from loc [ def ]).error == null then def // { value = coerce def.value; } else def;
-          converted = map convert defs;
-        in
-        if to ? judge then
-          to.judge loc converted
-        else
-          {
-            # people know the value that they wrote, not what became of it
-            error = misfit fits defs;
-            value = to.merge loc converted;
-          };
-      inherit (to) emptyValue;
-      relocate = relocateInner to (coercedTo from coerce);
-    };
 in
 {
-  inherit nullOr either coercedTo;
+  inherit nullOr;
   oneOf = types: lib.foldl' either (lib.head types) (lib.tail types);
 }

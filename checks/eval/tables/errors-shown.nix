@@ -1,0 +1,51 @@
+# How values look in errors.
+{ lib }:
+let
+  inherit (lib) types;
+  inherit (import ../evaluate.nix { inherit lib; }) one;
+in
+{
+  errors = [
+    {
+      name = "values are shown as people would write them";
+      expr = one types.int [
+        {
+          float = 1.5;
+          bool = true;
+          nothing = null;
+          path = /etc/hosts;
+          "quoted name" = "a \"b\" \${c} \\ d";
+          "if" = { };
+        }
+      ];
+      message = "Definition values:\n- In `defined-1.nix':\n    {\n      bool = true;\n      float = 1.5;\n      \"if\" = { };\n      nothing = null;\n    ...";
+    }
+    {
+      name = "functions, nested values and lines in messages";
+      expr = one types.int [
+        [ { f = x: x; } ]
+        [ ({ a, b ? 1 }: a) ]
+        "one\n  two ''three'' \${four}\n"
+        "five\nsix"
+        [ [ { } ] ]
+        [ { __functor = _: x: x; } ]
+      ];
+      message = "- In `defined-3.nix':\n    ''\n      one\n        two '''three''' ''\${four}\n    ''";
+    }
+    {
+      name = "values that go deeper than a message does";
+      expr = one types.int [ { a.b.c.d.e.f.g.h.i.j.k.l = 1; } ];
+      message = "Definition values:\n- In `defined-1.nix':";
+    }
+    {
+      name = "deep values on one short line";
+      expr = one types.int [ [ [ [ [ [ [ [ [ [ [ [ 1 ] ] ] ] ] ] ] ] ] ] ] ];
+      message = "Definition values:";
+    }
+    {
+      name = "values that themselves cannot be evaluated";
+      expr = one types.int [ { a = throw "no"; } ];
+      message = "Definition values:\n- In `defined-1.nix'";
+    }
+  ];
+}
