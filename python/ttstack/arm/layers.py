@@ -83,8 +83,9 @@ def read_toml(file: Path) -> Layers:
 
 def lay_over(base: Layers, top: Layers) -> Layers:
     """Merge: tables key by key, anything else from ``top``. ``extends`` and ``schema`` are the file's own."""
-    places = dict(base.places)
-    inherited = {key: value for key, value in base.data.items() if key not in {"extends", "schema"}}
+    own = {"extends", "schema"}
+    places = {key: place for key, place in base.places.items() if key[0] not in own}
+    inherited = {key: value for key, value in base.data.items() if key not in own}
     data = _merge(inherited, top.data, (), places)
     return Layers(top.file, data, places | dict(top.places))
 

@@ -128,8 +128,8 @@ def _schema_problem(layers: Layers) -> list[Problem]:
 def _base_of(report: Report, shelf: Shelf) -> Path | None:
     """Find the file that the topmost layer extends: beside it, else on the shelf."""
     name, folder = report.layers.data["extends"], report.layers.file.parent
-    if not isinstance(name, str) or not name:
-        report.add(("extends",), "expected the name or path of an arm")
+    if not isinstance(name, str):
+        check_table({"extends": ARM["extends"]}, {"extends": name}, (), report)
         return None
     if "/" in name or name.endswith(".toml"):
         places = [Path(abspath(folder / name))]  # noqa: PTH100 - resolve() would follow links

@@ -91,7 +91,7 @@ def _check_cards(report: Report) -> None:
         if name in names[:index]:
             report.add(("cards", "ids", index), f"two cards that are one: {name!r} is already in the list")
     count = cards.get("count")
-    if "cards" in report.layers.data and count is None and not names:
+    if isinstance(report.layers.data.get("cards"), Mapping) and count is None and not names:
         report.missing(
             ("cards", "count"), "missing: how many cards, or ids of them", f"expected {CARDS['count'].expected}"
         )

@@ -109,7 +109,7 @@ def _environment(field: Field) -> Schema:
 
 
 def _flags() -> dict[str, str]:
-    """Flags of both engines whose flags are known."""
+    """Return the flags of both engines whose flags are known."""
     return dict(known_flags("vllm") or {}) | dict(known_flags("sim") or {})
 
 
