@@ -17,7 +17,6 @@ let
     foldl'
     functionArgs
     head
-    isAttrs
     isList
     isString
     length
@@ -51,6 +50,9 @@ let
     "pkgs.python3"
     "pkgs.python3.pkgs"
   ];
+
+  # Those that are nothing themselves.
+  emptySpaces = filter (name: name != "pkgs.python3") spaces;
 
   dotted = builtins.concatStringsSep ".";
   words = text: filter (word: isString word && word != "") (split "[[:space:].]+" text);
@@ -124,13 +126,30 @@ let
 
   usesOfPackage = path: map (name: "pkgs.${name}") (attrNames (functionArgs (import (root + "/${path}"))));
 
-  # Names of a set, entering those in `spaces`.
+  # Names of a set, entering those in `spaces`; of a package that is one of them, without what any derivation has.
+  ofDerivation =
+    set:
+    attrNames (set.drvAttrs or { })
+    ++ [
+      "all"
+      "drvAttrs"
+      "drvPath"
+      "meta"
+      "out"
+      "outPath"
+      "outputName"
+      "passthru"
+      "type"
+    ];
   namesIn =
     prefix: set:
-    if elem prefix spaces && isAttrs set then
-      concatMap (name: namesIn "${prefix}.${name}" set.${name}) (attrNames set)
+    if !elem prefix spaces then
+      [ prefix ]
+    else if set.type or null == "derivation" then
+      [ prefix ] ++ below prefix (removeAttrs set (ofDerivation set))
     else
-      [ prefix ];
+      below prefix set;
+  below = prefix: set: concatMap (name: namesIn "${prefix}.${name}" set.${name}) (attrNames set);
 
   standIn = (import (root + "/pkgs/offline/flake.nix")).outputs { self = standIn; };
 
@@ -145,7 +164,7 @@ let
     map head (matches "\n[|] `([^`]*)` " (head section));
 in
 {
-  used = unique (filter (name: !elem name spaces) (promised ++ concatMap usesIn sources ++ concatMap usesOfPackage packageFiles));
+  used = unique (filter (name: !elem name emptySpaces) (promised ++ concatMap usesIn sources ++ concatMap usesOfPackage packageFiles));
   exported = {
     lib = namesIn "lib" standIn.lib;
     pkgs = namesIn "pkgs" standIn.legacyPackages.x86_64-linux;

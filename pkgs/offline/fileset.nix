@@ -1,4 +1,4 @@
-# lib.fileset, as far as sources here need it: toSource, unions, difference, fileFilter, and paths as sets.
+# lib.fileset, as far as sources here need it: toSource, unions, fileFilter, and paths as sets.
 #
 # A set is { bases; has }: nothing outside the folders (or files) `bases` is in it, and `has path type` says which files below
 # are. As in nixpkgs, a folder without any file of the set is left out of the source.
@@ -63,17 +63,6 @@ in
     {
       bases = builtins.concatMap (set: set.bases) sets;
       has = path: type: any (set: set.has path type) sets;
-    };
-
-  difference =
-    value: without:
-    let
-      set = coerce value;
-      other = coerce without;
-    in
-    {
-      inherit (set) bases;
-      has = path: type: set.has path type && !other.has path type;
     };
 
   fileFilter =
