@@ -1,0 +1,32 @@
+"""The real host and the simulated one beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ttstack.host.places import find_places, simulated_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ttstack.host.types import Places
+
+SIMULATED_CARDS = 2
+
+
+def places_for(environ: Mapping[str, str], *, simulated: bool) -> Places:
+    """Say where things are on the host that is meant, making the simulated one when it is not there."""
+    if not simulated:
+        return find_places(simulated=False, environ=environ)
+    from ttstack.sim.host import make_host  # noqa: PLC0415 - only when it is meant
+
+    roots = make_host(simulated_tree(environ), cards=SIMULATED_CARDS)
+    return find_places(simulated=True, environ=environ, roots=roots)
+
+
+def all_places(environ: Mapping[str, str]) -> list[Places]:
+    """Give the real host's places, and the simulated one's when there is one already."""
+    found = [find_places(simulated=False, environ=environ)]
+    if simulated_tree(environ).is_dir():
+        found.append(places_for(environ, simulated=True))
+    return found

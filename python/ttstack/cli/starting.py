@@ -1,0 +1,76 @@
+"""What ``ttx run`` and ``ttx up`` share: from the command line to a run, and from its outcome to words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ttstack.arm.load import load
+from ttstack.arm.shelf import find_shelf
+from ttstack.cli.command import add_json, note
+from ttstack.cli.hosts import places_for
+from ttstack.errors import UsageError
+from ttstack.run.link import python_path
+from ttstack.run.work import Options
+from ttstack.slots.legacy import legacy_place
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Literal
+
+    from ttstack.arm.types import Asked
+    from ttstack.cli.command import Context
+    from ttstack.host.types import Places
+    from ttstack.run.flow import Outcome
+
+WAIT_S = 600.0
+
+
+def add_start(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a start."""
+    parser.add_argument("arm", metavar="ARM", help="the arm's name, or the path of its file")
+    wait = parser.add_mutually_exclusive_group()
+    wait.add_argument(
+        "--wait", type=float, default=WAIT_S, metavar="SECONDS", help=f"how long to wait for cards ({WAIT_S:g})"
+    )
+    wait.add_argument("--no-wait", action="store_true", help="exit 3 at once when the cards are not free")
+    add_json(parser)
+
+
+def prepare(
+    context: Context, args: argparse.Namespace, verb: Literal["run", "up"], suite: str = "smoke"
+) -> tuple[Asked, Places, Options]:
+    """Read the arm and say how and where it is to run. Raises TtxError."""
+    asked = load(args.arm, find_shelf(context.arms, os.environ, Path.cwd()))
+    if not args.wait >= 0:
+        raise UsageError(f"--wait {args.wait:g} is no time to wait", hint="a number of seconds, 0 or more")
+    simulated = asked.arm.engine.kind == "sim"
+    places = places_for(os.environ, simulated=simulated)
+    return (
+        asked,
+        places,
+        Options(
+            verb=verb,
+            suite=suite,
+            wait_s=0 if args.no_wait else args.wait,
+            engine_command=(sys.executable, "-m", "ttstack.sim") if simulated else None,
+            extra_env=_simulated_env(places) if simulated else {},
+            legacy=None if simulated else legacy_place(os.environ),
+        ),
+    )
+
+
+def _simulated_env(places: Places) -> dict[str, str]:
+    return {
+        "TTX_SIM_DEV": str(places.roots.dev / "tenstorrent"),
+        "PYTHONPATH": python_path(),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def say_error(outcome: Outcome) -> None:
+    """Say on stderr what went wrong, if anything did."""
+    if outcome.error is not None:
+        note(f"ttx: {outcome.error}")

@@ -1,0 +1,44 @@
+"""``ttx down``: stop an engine gracefully and free its cards."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ttstack.cli.command import add_json, note, print_json
+from ttstack.errors import Exit
+from ttstack.host.places import state_folder
+from ttstack.records.build import jsonable
+from ttstack.run.control import choose, down, runs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ttstack.cli.command import Context
+
+EXAMPLES = """\
+  ttx down                 the only run there is
+  ttx down prod            the run of this arm
+  ttx down 20260131T235959-4f2a9c --kill
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    parser.add_argument("run", metavar="RUN", nargs="?", help="run id or arm; the only run when there is one")
+    parser.add_argument(
+        "--kill", action="store_true", help="SIGKILL for an engine that does not stop; its cards may need a reset then"
+    )
+    add_json(parser)
+    parser.set_defaults(func=_down)
+
+
+def _down(_context: Context, args: argparse.Namespace) -> int:
+    run = choose(runs(state_folder(os.environ)), args.run)
+    state = down(run, kill=args.kill, tell=note)
+    if args.json:
+        print_json(jsonable(state))
+    else:
+        cards = ", ".join(card.id for card in state.cards)
+        print(f"run {state.run} of arm {state.arm} is {state.phase}; cards: {cards}")
+    return Exit.DONE

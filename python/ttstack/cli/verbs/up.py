@@ -1,0 +1,48 @@
+"""``ttx up``: boot and identify an arm, and leave it running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ttstack.cli.checklist import checklist
+from ttstack.cli.command import print_json
+from ttstack.cli.starting import add_start, prepare, say_error
+from ttstack.records.build import jsonable
+from ttstack.run.flow import execute
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ttstack.cli.command import Context
+
+EXAMPLES = """\
+  ttx up sim
+  ttx up prod --wait 3600
+  ttx down prod
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    add_start(parser)
+    parser.set_defaults(func=_up)
+
+
+def _up(context: Context, args: argparse.Namespace) -> int:
+    asked, places, options = prepare(context, args, "up")
+    with checklist(f"ttx up {asked.arm.name}: {asked.arm.description}") as reporter:
+        outcome = execute(asked, places, options, reporter)
+    say_error(outcome)
+    state = outcome.state
+    if args.json:
+        left = outcome.closed is None and state is not None
+        print_json({"run": outcome.run, "state": jsonable(state) if left else None, "closed": outcome.closed})
+    elif outcome.closed is None and state is not None:
+        print(f"run      {outcome.run}")
+        print(f"serves   {asked.model.served_name} at {state.url}/v1")
+        print(f"log      {places.state / 'runs' / outcome.run / 'engine.log'}")
+        print(f"stop it  ttx down {outcome.run}")
+    else:
+        print(f"run      {outcome.run}")
+        print(f"more     ttx records show {outcome.run}")
+    return outcome.exit_code

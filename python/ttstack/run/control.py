@@ -1,0 +1,147 @@
+"""Runs that are not over, as any ttx of this host sees them, and how to end one."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ttstack.errors import Exit, UsageError
+from ttstack.host import process
+from ttstack.host.errors import HostError
+from ttstack.run.errors import RunError
+from ttstack.run.journal import close_left, store_of
+from ttstack.run.state import OVER, run_folders
+from ttstack.run.stop import engine_of, stop_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ttstack.host.types import ProcessId
+    from ttstack.run.state import RunFolder, State
+
+_POLL_S = 0.05
+_SUPERVISOR_S = 10.0
+
+LiveStatus = Literal["booting", "ready", "stopping", "dirty", "orphaned", "lost", "stopped"]
+"""orphaned: the engine runs and its supervisor is gone; lost: both are gone and the run was never settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """One run, and what of it is alive."""
+
+    folder: RunFolder
+    state: State
+    supervised: bool
+    engine: tuple[ProcessId, ...]
+
+    @property
+    def status(self) -> LiveStatus:
+        """What it comes down to."""
+        if self.state.phase == "dirty":
+            return "dirty" if self.engine else "stopped"
+        if self.supervised or self.state.phase == "stopped":
+            return "booting" if self.state.phase == "waiting" else self.state.phase
+        return "orphaned" if self.engine else "lost"
+
+    @property
+    def live(self) -> bool:
+        """Whether there is anything to stop."""
+        return bool(self.engine) or (self.supervised and self.state.phase not in OVER)
+
+
+def look_at(folder: RunFolder) -> LiveRun | None:
+    """Look at one run; None when it never came to a state."""
+    state = folder.read()
+    if state is None:
+        return None
+    here = state.boot_id == process.boot_id()
+    over = state.phase == "stopped" or not here
+    return LiveRun(folder, state, here and process.alive(state.supervisor), () if over else engine_of(state))
+
+
+def runs(state: Path) -> tuple[LiveRun, ...]:
+    """Look at all runs of this host, oldest first. A folder whose state cannot be read is left out."""
+    found = []
+    for folder in run_folders(state):
+        try:
+            run = look_at(folder)
+        except HostError:
+            continue  # `ttx status RUN` says what is wrong with it
+        if run is not None:
+            found.append(run)
+    return tuple(found)
+
+
+def choose(found: Sequence[LiveRun], name: str | None) -> LiveRun:
+    """Pick the run that is meant: by run id or arm; without a name, the only one that lives.
+
+    Raises UsageError when none or several fit.
+    """
+    live = [run for run in found if run.live]
+    if name is None:
+        candidates, what = live, "nothing runs here"
+    else:
+        by_id = [run for run in found if run.state.run == name]
+        candidates = by_id or [run for run in live if run.state.arm == name]
+        what = f"no run {name!r} here, and no arm of that name runs"
+    if not candidates:
+        raise UsageError(what, hint="see: ttx status", reason="no_such_run")
+    if len(candidates) > 1:
+        listed = ", ".join(f"{run.state.run} ({run.state.arm})" for run in candidates)
+        raise UsageError(f"several runs fit: {listed}", hint="name one by its run id", reason="ambiguous_run")
+    return candidates[0]
+
+
+def down(run: LiveRun, *, kill: bool, tell: Callable[[str], None]) -> State:
+    """Stop a run's engine gracefully and settle its record; with ``kill``, by SIGKILL. Returns its last state.
+
+    Raises RunError (reason ``stop_failed``) when the engine does not stop, HostError when we may not signal it.
+    """
+    if kill and run.engine:
+        tell("killing the engine: its cards are not torn down and may need a reset (tt-smi -r, with no holder left)")
+        for name in run.engine:
+            process.send(name, signal.SIGKILL)
+    state = run.state
+    if run.supervised and state.phase not in OVER:
+        tell(f"asking the supervisor (pid {state.supervisor.pid}) to stop the engine")
+        process.send(state.supervisor, signal.SIGTERM)
+        state = _wait(run)
+    if state.phase != "stopped" and not (state.phase in OVER and not kill and not engine_of(state)):
+        if engine_of(state):
+            tell("the engine has no supervisor any more: asking it to stop")
+        state = stop_engine(run.folder, state, kill=kill)
+    _settle(run, state)
+    if state.phase == "dirty" and engine_of(state):
+        hint = f"`ttx down {state.run} --kill` kills it; its cards may need a reset then"
+        raise RunError(state.text, hint=hint, reason="stop_failed")
+    return state
+
+
+def _wait(run: LiveRun) -> State:
+    state = run.state
+    until = time.monotonic() + 2 * state.stop_grace_s + _SUPERVISOR_S
+    while time.monotonic() < until:
+        alive = process.alive(run.state.supervisor)
+        state = run.folder.read() or state
+        if state.phase in OVER or not alive:
+            break
+        time.sleep(_POLL_S)
+    return state
+
+
+def _settle(run: LiveRun, state: State) -> None:
+    """Close the record, unless a supervisor (or through it a ttx) lives that does it.
+
+    A supervisor that was told to stop writes the close a moment after it wrote its last state.
+    """
+    until = time.monotonic() + _SUPERVISOR_S
+    while run.supervised and not state.attended and process.alive(state.supervisor) and time.monotonic() < until:
+        time.sleep(_POLL_S)
+    if process.alive(state.supervisor):
+        return
+    text = "the supervisor of the engine died; `ttx down` settled the run"
+    close_left(store_of(run.folder.path.parents[1]), run.folder, "aborted", Exit.FAILED, "supervisor_died", text)

@@ -1,0 +1,221 @@
+"""Whether what runs is what the arm says. A question that nobody can answer is no "yes": nothing is measured then."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ttstack.bench.errors import BenchError
+from ttstack.bench.http import Client
+from ttstack.bench.smoke import one_completion
+from ttstack.host import ports, process
+from ttstack.host.errors import HostError
+from ttstack.records.types import IdentityCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ttstack.arm.types import Asked
+    from ttstack.host.types import ProcessId
+    from ttstack.records.types import Json
+    from ttstack.render.launch import Launch
+    from ttstack.run.state import State
+
+CACHE_LINE = "Cache directory: "
+_NAP_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The engine to be identified. ``log``: all lines of this boot; ``engine``: its live processes."""
+
+    asked: Asked
+    launch: Launch
+    state: State
+    log: Sequence[str]
+    engine: Sequence[ProcessId]
+
+    @property
+    def leader(self) -> ProcessId | None:
+        """The process that was started."""
+        return self.state.engine
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The verdict's answers, and what was learned on the way."""
+
+    checks: tuple[IdentityCheck, ...]
+    banners: tuple[str, ...]
+    served_root: str | None
+    max_model_len: int | None
+    cache_dir: str | None
+
+
+def identify(subject: Subject, on_check: Callable[[IdentityCheck], None], *, listen_wait_s: float) -> Found:
+    """Ask everything that can be asked. Requests are sent only when the listener is shown to be ours.
+
+    ``listen_wait_s``: an engine says that it is ready a moment before it listens.
+    """
+    done: list[IdentityCheck] = []
+
+    def note(check: IdentityCheck) -> IdentityCheck:
+        done.append(check)
+        on_check(check)
+        return check
+
+    banners = [note(check) for check in _banners(subject)]
+    cache = note(_cache_dir(subject))
+    note(_cache_intact(subject))
+    note(_environment(subject))
+    ours = note(_listener(subject, listen_wait_s)).ok
+    served = _served(subject) if ours else _Served("the listener is not shown to be ours")
+    for check in (*_of_served(subject, served), *([_completion(subject)] if ours else [])):
+        note(check)
+    return Found(
+        checks=tuple(done),
+        banners=tuple(str(check.expected) for check in banners if check.ok),
+        served_root=served.root,
+        max_model_len=served.max_model_len,
+        cache_dir=cache.found if isinstance(cache.found, str) else None,
+    )
+
+
+def _banners(subject: Subject) -> Iterator[IdentityCheck]:
+    for banner in subject.asked.arm.expect.banners:
+        line = next((line for line in subject.log if shows(line, banner)), None)
+        yield IdentityCheck("banner", line is not None, banner, line)
+
+
+def shows(line: str, banner: str) -> bool:
+    """Whether a line shows a banner: plain text inside it, or a regular expression after ``re:``."""
+    pattern = banner.removeprefix("re:")
+    return banner in line if pattern == banner else re.search(pattern, line) is not None
+
+
+def _cache_dir(subject: Subject) -> IdentityCheck:
+    expected = subject.launch.cache_path
+    named = [line.partition(CACHE_LINE)[2].strip() for line in subject.log if CACHE_LINE in line]
+    if not named:
+        return IdentityCheck("cache_dir", None, expected, None)
+    wanted = os.path.normpath(expected)
+    wrong = [path for path in named if os.path.commonpath([wanted, os.path.normpath(path) or "."]) != wanted]
+    return IdentityCheck("cache_dir", not wrong, expected, (wrong or named)[0])
+
+
+def _cache_intact(subject: Subject) -> IdentityCheck:
+    """Look for tensor files that did not load: ttnn makes them again with a mere warning (tt-metal#25693)."""
+    bad = [line for line in subject.log if "Failed to load cache for" in line]
+    return IdentityCheck("cache_intact", not bad, 0, bad[0] if bad else 0)
+
+
+def _environment(subject: Subject) -> IdentityCheck:
+    name = "environment"
+    wanted = subject.launch.env
+    leader = subject.leader
+    if leader is None or not process.alive(leader):
+        return IdentityCheck(name, None, dict(wanted), None)
+    env = process.environ(leader.pid)
+    if env is None:
+        return IdentityCheck(name, None, dict(wanted), None)
+    other: dict[str, Json] = {key: env.get(key) for key in sorted(wanted) if env.get(key) != wanted[key]}
+    return IdentityCheck(name, not other, {key: wanted[key] for key in other or wanted}, other or "as asked")
+
+
+def _listener(subject: Subject, wait_s: float) -> IdentityCheck:
+    name, port = "listener", subject.state.port
+    expected = f"the engine listens on port {port}"
+    family = [entry.pid for entry in subject.engine]
+    until = time.monotonic() + wait_s
+    try:
+        inodes = ports.listening_inodes(port)
+        while not inodes and time.monotonic() < until:
+            time.sleep(_NAP_S)
+            inodes = ports.listening_inodes(port)
+        if not inodes:
+            return IdentityCheck(name, ok=False, expected=expected, found="nobody listens")
+        foreign = [inode for inode in sorted(inodes) if not ports.owners(frozenset({inode}), family)]
+        if not foreign:
+            return IdentityCheck(name, ok=True, expected=expected, found=f"pid {_first_owner(inodes, family)}")
+        who = ports.owners(frozenset(foreign))
+    except HostError as error:
+        return IdentityCheck(name, None, expected, error.message)
+    found = ", ".join(f"pid {pid} ({process.command(pid)})" for pid in who) or "a process that cannot be seen"
+    return IdentityCheck(name, ok=False, expected=expected, found=found)
+
+
+def _first_owner(inodes: frozenset[str], family: Sequence[int]) -> int:
+    return ports.owners(inodes, family)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """What /v1/models says; ``fault`` is why it says nothing."""
+
+    fault: str = ""
+    id: str | None = None
+    root: str | None = None
+    max_model_len: int | None = None
+
+
+def _client(subject: Subject, timeout_s: float = 120.0) -> Client:
+    return Client.of(subject.state.url, timeout_s)
+
+
+def _served(subject: Subject) -> _Served:
+    try:
+        answer = _client(subject, 30.0).get("/v1/models")
+    except BenchError as error:
+        return _Served(error.message)
+    body: Any = answer.body
+    rows = body.get("data") if isinstance(body, dict) else None
+    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if not rows:
+        return _Served(f"/v1/models answered {answer.status} and lists no model")
+    wanted = subject.asked.model.served_name
+    row = next((row for row in rows if row.get("id") == wanted), rows[0])
+    length = row.get("max_model_len")
+    return _Served(
+        id=_text(row.get("id")), root=_text(row.get("root")), max_model_len=length if type(length) is int else None
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _of_served(subject: Subject, served: _Served) -> Iterator[IdentityCheck]:
+    arm, model = subject.asked.arm, subject.asked.model
+    root = model.root if arm.expect.served_root == "checkpoint" else arm.expect.served_root
+    yield _equal("served_root", root, served.root, served.fault)
+    yield _equal("served_id", model.served_name, served.id, served.fault)
+    if arm.expect.max_model_len is not None:
+        yield _equal("max_model_len", arm.expect.max_model_len, served.max_model_len, served.fault)
+
+
+def _equal(name: str, expected: Json, found: Json, fault: str) -> IdentityCheck:
+    if found is None:
+        return IdentityCheck(name, None, expected, fault or None)
+    return IdentityCheck(name, found == expected, expected, found)
+
+
+def _completion(subject: Subject) -> IdentityCheck:
+    result = one_completion(subject.state.url, subject.asked.model.served_name)
+    return IdentityCheck("completion", result.ok, result.expected, result.detail if not result.ok else result.found)
+
+
+def title(check: IdentityCheck) -> str:
+    """Name a question for people."""
+    return f"banner {check.expected!r}" if check.name == "banner" else check.name
+
+
+def sentence(check: IdentityCheck) -> str:
+    """Say what is wrong with one answer."""
+    if check.name == "banner":
+        return f"the log of this boot does not show {check.expected!r}"
+    if check.ok is None:
+        return f"{check.name} could not be told (expected {check.expected!r}, {check.found})"
+    return f"{check.name} is {check.found!r}, not {check.expected!r}"

@@ -1,0 +1,130 @@
+"""The two lines of a run: what is asked, what is known so far, and the close, by whoever is left to write it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ttstack.arm.digest import arm_digest, model_digest, pin_digest
+from ttstack.arm.key import cache_key
+from ttstack.host.files import read_json, read_text, write_json
+from ttstack.host.process import boot_id
+from ttstack.records.build import closing, jsonable
+from ttstack.records.parse import closed
+from ttstack.records.store import Store
+from ttstack.records.types import AskedRecord, CacheAsked, HostFacts, Observed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ttstack.arm.types import Asked
+    from ttstack.records.types import Identity, Json, Measured, Outcome, Phase
+    from ttstack.run.state import RunFolder
+
+
+def store_of(state: Path) -> Store:
+    """Return the records of this host."""
+    return Store(state / "records.jsonl")
+
+
+def asked_record(asked: Asked, argv: tuple[str, ...], suite: str) -> AskedRecord:
+    """Put together what was asked, complete enough to ask for it again."""
+    key = cache_key(asked)
+    return AskedRecord(
+        arm_digest=arm_digest(asked),
+        pin_digest=pin_digest(asked.pin),
+        model_digest=model_digest(asked.model),
+        arm=_mapping(asked.arm),
+        pin=_mapping(asked.pin),
+        model=_mapping(asked.model),
+        cards=asked.arm.cards.ids,
+        card_count=asked.arm.cards.count,
+        cache=CacheAsked(key.key, _mapping(key.inputs)),
+        argv=argv,
+        secrets=asked.arm.engine.secrets,
+        suite=suite,
+    )
+
+
+def host_facts() -> HostFacts:
+    """Look at the machine, as far as a reader of numbers must know it."""
+    return HostFacts(
+        hostname=platform.node(),
+        boot_id=boot_id(),
+        kernel=platform.release(),
+        cpu_count=os.cpu_count() or 1,
+        cpu_model=_field("cpuinfo", "model name"),
+        memory_bytes=_memory(),
+        python=platform.python_version(),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Json]:
+    made = jsonable(value)
+    if not isinstance(made, dict):
+        raise TypeError(f"{type(value).__name__} is no table")
+    return made
+
+
+def _field(file: str, name: str) -> str:
+    for line in (read_text(Path("/proc") / file) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return ""
+
+
+def _memory() -> int | None:
+    words = _field("meminfo", "MemTotal").split()  # "16331752 kB"
+    return int(words[0]) * 1024 if words and words[0].isdigit() else None
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is known of a run so far."""
+
+    phases: list[Phase] = field(default_factory=list)
+    observed: Observed = field(default_factory=Observed)
+    identity: Identity | None = None
+    measured: Measured | None = None
+
+    def line(self, run: str, outcome: Outcome, exit_code: int, reason: str = "", text: str = "") -> dict[str, Json]:
+        """Make the closing line."""
+        return closing(
+            run=run,
+            outcome=outcome,
+            exit_code=exit_code,
+            reason=reason,
+            text=text,
+            phases=self.phases,
+            observed=self.observed,
+            identity=self.identity,
+            measured=self.measured,
+        )
+
+    def save(self, folder: RunFolder) -> None:
+        """Keep it beside the log, for whoever must close the run in our place. Raises HostError."""
+        write_json(folder.draft, self.line(folder.run, "ok", 0))
+
+
+def load_draft(folder: RunFolder) -> Draft:
+    """Read what was known; an empty one when nothing was kept."""
+    if not folder.draft.exists():
+        return Draft()
+    line = closed(read_json(folder.draft))
+    return Draft(list(line.phases), line.observed or Observed(), line.identity, line.measured)
+
+
+def close_left(  # noqa: PLR0913, PLR0917 - what a close says
+    store: Store, folder: RunFolder, outcome: Outcome, exit_code: int, reason: str, text: str
+) -> dict[str, Json] | None:
+    """Close a run that its owner left open; None when it is closed already, or was never opened."""
+    found = next((run for run in store.read().runs if run.id == folder.run), None)
+    if found is None or found.closed is not None:
+        return None
+    line = load_draft(folder).line(folder.run, outcome, exit_code, reason, text)
+    store.append(line)
+    return line

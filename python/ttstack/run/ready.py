@@ -1,0 +1,29 @@
+"""Whether an engine answers: for engines whose log does not say that they are ready."""
+
+from __future__ import annotations
+
+import time
+
+_EVERY_S = 0.5
+
+
+class Health:
+    """Asks /health now and then; vLLM answers 200 with an empty body once it serves."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._next = time.monotonic() + _EVERY_S
+
+    def is_up(self) -> bool:
+        """Whether it answered 200 just now; False as well when it is not yet time to ask again."""
+        if time.monotonic() < self._next:
+            return False
+        from ttstack.bench.errors import BenchError  # noqa: PLC0415 - most boots are shorter than the first question
+        from ttstack.bench.http import Client  # noqa: PLC0415
+
+        try:
+            return Client.of(self._url, timeout_s=1.0).get("/health").status == 200  # noqa: PLR2004 - HTTP OK
+        except BenchError:
+            return False
+        finally:
+            self._next = time.monotonic() + _EVERY_S

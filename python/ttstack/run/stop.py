@@ -1,0 +1,71 @@
+"""Stopping an engine whose supervisor is gone."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ttstack.run.runtime import find_runtime
+
+if TYPE_CHECKING:
+    from ttstack.host.types import ProcessId
+    from ttstack.run.runtime import Runtime
+    from ttstack.run.state import RunFolder, State
+
+_POLL_S = 0.05
+
+
+def engine_of(state: State) -> tuple[ProcessId, ...]:
+    """Name the live processes of a run's engine."""
+    return find_runtime(state.runtime).find(state.run, state.engine)
+
+
+def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State:
+    """Ask an engine to stop, wait out its grace, write down how that went and return it.
+
+    Its first process is asked, and then those that are left. With ``kill`` all are killed at once: the card is not
+    torn down then. Only for engines without a live supervisor. Raises HostError when signals are not allowed.
+    """
+    runtime = find_runtime(state.runtime)
+    found = runtime.find(state.run, state.engine)
+    killed = False
+    if found and not kill:
+        _ask(runtime, state, signal.SIGTERM)
+    elif found:
+        killed = True
+        runtime.stop(found, signal.SIGKILL)
+        _wait(runtime, state, _grace(state))
+    if runtime.find(state.run, state.engine):
+        text = f"the engine did not stop within {state.stop_grace_s} s of being asked to"
+        state = replace(state, phase="dirty", reason="stop_failed", text=text)
+    else:
+        text = "the engine was killed; its card may need a reset" if killed else state.text
+        state = replace(state, phase="stopped", reason="killed" if killed else state.reason, text=text)
+    folder.write(state)
+    return state
+
+
+def _grace(state: State) -> float:
+    return float(max(state.stop_grace_s, 1))
+
+
+def _ask(runtime: Runtime, state: State, number: signal.Signals) -> None:
+    for first in (True, False):
+        found = runtime.find(state.run, state.engine)
+        runtime.stop(found[:1] if first else found, number)
+        if _wait(runtime, state, _grace(state), only=found[:1] if first else None):
+            return
+
+
+def _wait(runtime: Runtime, state: State, seconds: float, only: tuple[ProcessId, ...] | None = None) -> bool:
+    """Whether the whole engine ended; with ``only`` the wait is over as well when these ended."""
+    end = time.monotonic() + seconds
+    while True:
+        found = runtime.find(state.run, state.engine)
+        if not found:
+            return True
+        if time.monotonic() >= end or (only is not None and not set(only) & set(found)):
+            return False
+        time.sleep(_POLL_S)
