@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from arm_kit import ARM, MODELS, PIN, load_text, make_shelf, problems_of
@@ -54,7 +54,7 @@ def test_values_are_read_only_all_the_way_down(tmp_path: Path) -> None:
     args = load_text(tmp_path, ARM + "[engine.args]\nhf-overrides = { a = [1, { b = 2 }] }\n").arm.engine.args
     assert args == {"hf-overrides": {"a": (1, {"b": 2})}}
     with pytest.raises(TypeError):
-        args["hf-overrides"]["a"] = 1  # type: ignore[index,call-overload]
+        args["hf-overrides"]["a"] = 1  # type: ignore[index]
     with pytest.raises(TypeError):
         args["x"] = 1  # type: ignore[index]
 
@@ -156,6 +156,7 @@ def test_order_comments_format_place_and_description_do_not_count(tmp_path: Path
 
 
 def test_digests_of_pin_and_model(tmp_path: Path) -> None:
+    change: dict[str, Any]
     asked = load_text(tmp_path, ARM)
     pin, model = asked.pin, asked.model
     assert pin_digest(replace(pin, name="n", description="d", file=tmp_path)) == pin_digest(pin)
@@ -169,7 +170,7 @@ def test_digests_of_pin_and_model(tmp_path: Path) -> None:
         {"cache_writes_by_rename": True},
         {"extra_flags": {"a": "int"}},
     ):
-        assert pin_digest(replace(pin, **change)) != pin_digest(pin), change  # type: ignore[arg-type]
+        assert pin_digest(replace(pin, **change)) != pin_digest(pin), change
     assert model_digest(replace(model, name="n", cache_gb=1, weights_env=model.weights_env[::-1])) == model_digest(
         model
     )
@@ -181,7 +182,7 @@ def test_digests_of_pin_and_model(tmp_path: Path) -> None:
         {"env": {}},
         {"weights_env": ()},
     ):
-        assert model_digest(replace(model, **change)) != model_digest(model), change  # type: ignore[arg-type]
+        assert model_digest(replace(model, **change)) != model_digest(model), change
 
 
 def test_a_models_path_is_relative_to_the_catalogue(tmp_path: Path) -> None:

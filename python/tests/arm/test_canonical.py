@@ -36,7 +36,7 @@ def test_what_json_does_not_have_is_refused(value: float) -> None:
 
 
 def test_compact_sorted_and_unescaped() -> None:
-    value = MappingProxyType({"ü": (1.0, 'é\n"\\'), "b": True, "a": None, "B": {"z": [], "y": {}}})
+    value: object = MappingProxyType({"ü": (1.0, 'é\n"\\'), "b": True, "a": None, "B": {"z": [], "y": {}}})
     assert canonical_json(value) == '{"B":{"y":{},"z":[]},"a":null,"b":true,"ü":[1,"é\\n\\"\\\\"]}'
 
 
