@@ -7,8 +7,10 @@ let
     root = ../.;
     fileset = lib.fileset.unions [
       ../arms
+      ../bootstrap
       ../checks/python-imports
       ../docs
+      ../flake.lock
       ../modules
       ../pins
       (lib.fileset.fileFilter (file: !file.hasExt "pyc") ../python)
