@@ -7,7 +7,7 @@ import itertools
 import time
 from typing import TYPE_CHECKING
 
-from ttstack.sim import asks, fields, shapes
+from ttstack.sim import asks, fields, shapes, tokens
 from ttstack.sim.banners import VLLM_VERSION
 from ttstack.sim.errors import ApiError, EngineDeadError, GoneError
 from ttstack.sim.generate import Twist, answer
@@ -116,7 +116,11 @@ class Api(Server):
             told = {"count": len(ids), "max_model_len": loaded.max_model_len, "tokens": ids, "token_strs": None}
             await self._json(reply, told)
         elif request.path == "/detokenize":
-            await self._json(reply, {"prompt": asks.detokenize(body, names)})
+            ids = asks.detokenize(body, names)
+            # Token by token no character of several tokens comes out whole.
+            broken = "bad-unicode" in self._faults
+            text = "".join(tokens.decode((token,)) for token in ids) if broken else tokens.decode(ids)
+            await self._json(reply, {"prompt": text})
         else:
             limits = asks.Limits(names, loaded.max_model_len, enforced="no-limit" not in self._faults)
             call = asks.call(body, limits, chat=request.path == "/v1/chat/completions")

@@ -193,10 +193,10 @@ def tokenize(body: Mapping[str, object], names: tuple[str, ...]) -> list[int]:
     return tokens.encode(fields.text(body.get("prompt"), "prompt"))
 
 
-def detokenize(body: Mapping[str, object], names: tuple[str, ...]) -> str:
-    """Text of the body of /detokenize. Raises ApiError."""
+def detokenize(body: Mapping[str, object], names: tuple[str, ...]) -> list[int]:
+    """Tokens of the body of /detokenize. Raises ApiError."""
     model_of(body, names)
     value = body.get("tokens")
     if not isinstance(value, list):
         raise fields.wrong("tokens", "a valid list")
-    return tokens.decode(_ids(value))
+    return _ids(value)

@@ -54,6 +54,9 @@ class Server(ABC):
         self._writers.add(writer)
         try:
             await wire.converse(reader, writer, handle, self._refuse)
+        except asyncio.CancelledError:
+            # The process ends. Python before 3.12 prints a traceback for a cancelled connection, so it just ends here.
+            return
         finally:
             self._writers.discard(writer)
 
