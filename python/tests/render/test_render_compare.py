@@ -51,6 +51,13 @@ def test_equal_apart_from_the_programs_folder() -> None:
             ['engine flag --additional-config: tt.trace_mode: arm "all", unit "none"'],
         ),
         (replaced(CONFIG, "{}"), [f"engine flag --additional-config: tt: arm has {CONFIG[6:-1]}, unit has nothing"]),
+        (
+            replaced(CONFIG, CONFIG.replace("900000000", "true").replace("all", "x")),
+            [
+                'engine flag --additional-config: tt.trace_mode: arm "all", unit "x"',
+                "engine flag --additional-config: tt.trace_region_size: arm 900000000, unit true",
+            ],
+        ),
         (replaced("ttstack.arm=prod", "ttstack.arm=x"), ['--label ttstack.arm: arm "prod", unit "x"']),
         (removed("--ipc", "host"), ['--ipc: arm has "host", unit has nothing']),
         (replaced("max-file=4", "max-file=5"), ['--log-opt max-file: arm "4", unit "5"']),
@@ -76,6 +83,11 @@ def test_equal_apart_from_the_programs_folder() -> None:
 )
 def test_the_difference_is_named(found: list[str], sentences: list[str]) -> None:
     assert differences(ARGV, found) == sentences
+
+
+def test_true_is_not_one() -> None:
+    one, other = (["/bin/vllm", "--x", text] for text in ('{"a":1,"b":1}', '{"a":true,"b":2}'))
+    assert differences(one, other) == ["engine flag --x: a: arm 1, unit true", "engine flag --x: b: arm 1, unit 2"]
 
 
 def test_a_mount_is_named_by_its_target() -> None:

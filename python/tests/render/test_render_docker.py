@@ -80,6 +80,13 @@ def test_the_program_is_the_runtimes_own_or_the_given_one() -> None:
     assert docker_argv(LAUNCH, "unit", "/opt/docker")[0] == "/opt/docker"
 
 
+def test_labels_environment_and_secrets_are_sorted() -> None:
+    mixed = {"Z": "1", "B": "2", "a": "3"}
+    argv = docker_argv(replace(LAUNCH, labels=mixed, env=mixed, secrets=("Y", "A")), "unit")
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "--label"] == ["B=2", "Z=1", "a=3"]
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "--env"] == ["B=2", "Z=1", "a=3", "A", "Y"]
+
+
 def without(option: str) -> tuple[str, ...]:
     at = ARGV.index(option)
     return ARGV[:at] + ARGV[at + 2 :]

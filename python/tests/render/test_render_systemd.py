@@ -174,7 +174,23 @@ def test_decode_refuses_what_is_not_one_known_text(text: str, why: str) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    ["", ";", "-/bin/x", "@/bin/x", ":/bin/x", "+/bin/x", "!/bin/x", "|/bin/x", "./x", "a/b", "/a$b", "/a\nb", ".."],
+    [
+        "",
+        ";",
+        "-/bin/x",
+        "@/bin/x",
+        ":/bin/x",
+        "+/bin/x",
+        "!/bin/x",
+        "|/bin/x",
+        "-x",
+        "@x",
+        "./x",
+        "a/b",
+        "/a$b",
+        "/a\nb",
+        "..",
+    ],
 )
 def test_a_program_that_systemd_reads_otherwise_is_refused(program: str) -> None:
     with pytest.raises(RenderError):
