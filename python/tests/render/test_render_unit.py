@@ -102,9 +102,32 @@ def test_writable_folders_are_made_and_no_other() -> None:
     launch = build_launch(PROD, CARDS, hugepages=True)
     text = unit_text(launch, arm="prod", description="", boot_timeout_s=60)
     made = decode(directives(text, "ExecStartPre")[0])
-    assert made == ("+/bin/mkdir", "-p", "--", launch.cache_dir, "/var/cache/tenstorrent/jit/prod-ttnn-0.81.1")
+    assert made == (
+        *("+/usr/bin/install", "-d", "-m", "0755", "-o", "1000", "-g", "1000", "--"),
+        launch.cache_dir,
+        "/var/cache/tenstorrent/jit/prod-ttnn-0.81.1",
+    )
     needed = decode(directives(text, "RequiresMountsFor")[0])
-    assert needed == ("/srv/models/qwen3.6-27b", *made[3:], "/srv/src/qwen36")
+    assert needed == ("/srv/models/qwen3.6-27b", *made[9:], "/srv/src/qwen36")
+
+
+def test_another_owner() -> None:
+    def made(owner: str) -> tuple[str, ...]:
+        text = unit_text(launch_of(PROD), arm="prod", description="", boot_timeout_s=60, owner=owner)
+        return decode(directives(text, "ExecStartPre")[0])
+
+    assert made("0:7")[4:8] == ("-o", "0", "-g", "7")
+    with pytest.raises(RenderError, match="UID:GID"):
+        made("root")
+
+
+def test_the_folders_are_really_made(tmp_path: Path) -> None:
+    launch = build_launch(PROD, CARDS, cache_root=str(tmp_path / "a % cache"))
+    text = unit_text(launch, arm="prod", description="", boot_timeout_s=60, owner=f"{os.getuid()}:{os.getgid()}")
+    program, *rest = decode(directives(text, "ExecStartPre")[0])
+    for _ in range(2):
+        subprocess.run([shutil.which("install") or program, *rest], check=True, timeout=20)
+    assert Path(launch.cache_dir).is_dir()
 
 
 FAKE_DOCKER = """#!/bin/sh

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 STOP_MARGIN_S = 60
 """What systemd waits longer than the engine's grace, so that it is never systemd that kills it."""
 
+ENGINE_OWNER = "1000:1000"
+"""Whom a container's engine runs as, hence who owns its caches: the user of Tenstorrent's own images
+(tt-inference-server, Dockerfile: container_app_user)."""
+
 _PLAIN = re.compile(r"/[A-Za-z0-9/._+:@-]*")  # needs no quoting in any directive
 
 # $1 is docker, $2 the container's name, $3 the grace.
@@ -38,10 +42,19 @@ def exec_start(launch: Launch, program: str | None = None) -> tuple[str, ...]:
     return docker_argv(launch, "unit", program or f"/usr/bin/{launch.runtime}")
 
 
-def unit_text(launch: Launch, *, arm: str, description: str, boot_timeout_s: int, program: str | None = None) -> str:
-    """Write the unit. ``program`` is the path of docker or podman, by default in ``/usr/bin``.
+def unit_text(  # noqa: PLR0913 - what an arm says beside its launch, and two choices with defaults
+    launch: Launch,
+    *,
+    arm: str,
+    description: str,
+    boot_timeout_s: int,
+    program: str | None = None,
+    owner: str = ENGINE_OWNER,
+) -> str:
+    """Write the unit.
 
-    Raises RenderError for what a unit cannot hold.
+    ``program`` is the path of docker or podman, by default in ``/usr/bin``; ``owner`` (UID:GID) is whom the folders
+    belong to that a container's engine writes to. Raises RenderError for what a unit cannot hold.
     """
     import jinja2  # noqa: PLC0415 - slow to import, and only this needs it
 
@@ -61,7 +74,7 @@ def unit_text(launch: Launch, *, arm: str, description: str, boot_timeout_s: int
         description=_one_line(description or f"the arm {arm}"),
         runtime=launch.runtime,
         secrets=sorted(launch.secrets),
-        make_folders=encode(("+/bin/mkdir", "-p", "--", *_caches(launch))),
+        make_folders=encode((*_maker(launch, owner), "--", *_caches(launch))),
         start=command_line(argv),
         start_pre=command_line(stale),
         stop=encode((f"-{client}", "stop", "-t", grace, launch.name)),
@@ -88,6 +101,15 @@ def _caches(launch: Launch) -> list[str]:
     if launch.runtime == "process":
         return [launch.cache_dir, launch.env["TT_METAL_CACHE"]]
     return [mount.source for mount in launch.mounts if not mount.read_only and not mount.source.startswith("/dev/")]
+
+
+def _maker(launch: Launch, owner: str) -> tuple[str, ...]:
+    if launch.runtime == "process":
+        return ("+/bin/mkdir", "-p")
+    match = re.fullmatch(r"([0-9]+):([0-9]+)", owner)
+    if match is None:
+        raise RenderError(f"the owner {owner!r} is not of the form UID:GID, e.g. {ENGINE_OWNER}")
+    return ("+/usr/bin/install", "-d", "-m", "0755", "-o", match[1], "-g", match[2])
 
 
 def _one_line(text: str) -> str:

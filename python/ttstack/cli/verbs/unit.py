@@ -29,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--here", action="store_true", help="find the cards on this host (needed for BDFs and serials)")
     parser.add_argument("--hugepages", action="store_true", help="mount /dev/hugepages-1G, where the host needs it")
     parser.add_argument("--docker", metavar="PATH", help="the docker or podman program (default: in /usr/bin)")
+    parser.add_argument("--owner", metavar="UID:GID", help="whom the image's engine runs as (default: 1000:1000)")
     add_json(parser)
     parser.set_defaults(func=_unit)
 
@@ -37,7 +38,7 @@ def _unit(context: Context, args: argparse.Namespace) -> int:
     from ttstack.arm.load import load  # noqa: PLC0415 - only what this verb needs
     from ttstack.arm.shelf import find_shelf  # noqa: PLC0415
     from ttstack.render.build import build_launch  # noqa: PLC0415
-    from ttstack.render.unit import exec_start, unit_name, unit_text  # noqa: PLC0415
+    from ttstack.render.unit import ENGINE_OWNER, exec_start, unit_name, unit_text  # noqa: PLC0415
 
     asked = load(args.arm, find_shelf(context.arms, os.environ, Path.cwd()))
     engine = asked.arm.engine
@@ -55,6 +56,7 @@ def _unit(context: Context, args: argparse.Namespace) -> int:
         description=asked.arm.description,
         boot_timeout_s=engine.boot_timeout_s,
         program=args.docker,
+        owner=args.owner or ENGINE_OWNER,
     )
     if args.json:
         print_json(
