@@ -1,4 +1,4 @@
-# docs/reference/nixpkgs-surface.md lists what the project uses of nixpkgs, no less and no more, and the stand-in has just that.
+# docs/reference/nixpkgs-surface.md lists what the project uses of nixpkgs, no less and no more; the stand-in has just that.
 { lib, pkgs, ... }:
 let
   inherit (import ./surface/names.nix) used exported documented;

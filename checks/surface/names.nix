@@ -1,9 +1,9 @@
-# Three lists of names, each "lib.types.str" or "pkgs.python3.withPackages": what docs/reference/nixpkgs-surface.md lists, what
-# the stand-in has, and what the project's Nix files use.
+# Three lists of names, such as "lib.types.str": what docs/reference/nixpkgs-surface.md lists, what the stand-in has, and what
+# the project's Nix files use.
 #
 # How uses are found, and what that cannot see:
-#   - `lib.a.b`, `pkgs.a`, `types.a`, `ps.a`, `python3.pkgs.a` and `inherit (lib) a b;` by regular expression, comments left out;
-#     a name built at run time (`lib.${x}`) is not seen, a name in a text counts
+#   - `lib.a.b`, `pkgs.a`, `types.a`, `ps.a`, `python3.pkgs.a` and `inherit (lib) a b;` by regular expression, comments
+#     left out; a name built at run time (`lib.${x}`) is not seen, a name in a text counts
 #   - what a file of pkgs/ takes from callPackage: the arguments of its function
 #   - `mkPackageOption pkgs "a"`
 #   - files of `ignored` are not read, `promised` counts as used
@@ -33,6 +33,7 @@ let
     "checks/eval/evaluate[.]nix"
     "checks/eval/nixos[.]nix"
     "checks/eval/tables/.*"
+    "checks/surface/.*"
   ];
   isIgnored = path: builtins.any (pattern: match pattern path != null) ignored;
 
@@ -57,7 +58,15 @@ let
   dotted = builtins.concatStringsSep ".";
   words = text: filter (word: isString word && word != "") (split "[[:space:].]+" text);
   unique =
-    names: attrNames (builtins.listToAttrs (map (name: { inherit name; value = null; }) names));
+    names:
+    attrNames (
+      builtins.listToAttrs (
+        map (name: {
+          inherit name;
+          value = null;
+        }) names
+      )
+    );
   # Groups of every match.
   matches = pattern: text: filter isList (split pattern text);
 
@@ -103,7 +112,10 @@ let
       else
         [ ]
     ) (attrNames (readDir (root + "/${folder}")));
-  packageFiles = filter (path: match "pkgs/[^/]*[.]nix" path != null && path != "pkgs/lib.nix") (files "pkgs");
+  # What callPackage calls.
+  packageFiles = filter (
+    path: match "pkgs/[^/]*[.]nix" path != null && path != "pkgs/lib.nix"
+  ) (files "pkgs");
   sources =
     [ "flake.nix" ]
     ++ filter (path: match "pkgs/offline/.*" path == null) (files "pkgs")
@@ -124,7 +136,8 @@ let
     ) (matches "inherit[[:space:]]*[(](lib[a-zA-Z.]*)[)]([^;]*);" text)
     ++ map (groups: "pkgs.${head groups}") (matches "mkPackageOption pkgs \"([^\"]*)\"" text);
 
-  usesOfPackage = path: map (name: "pkgs.${name}") (attrNames (functionArgs (import (root + "/${path}"))));
+  usesOfPackage =
+    path: map (name: "pkgs.${name}") (attrNames (functionArgs (import (root + "/${path}"))));
 
   # Names of a set, entering those in `spaces`; of a package that is one of them, without what any derivation has.
   ofDerivation =
@@ -164,7 +177,11 @@ let
     map head (matches "\n[|] `([^`]*)` " (head section));
 in
 {
-  used = unique (filter (name: !elem name emptySpaces) (promised ++ concatMap usesIn sources ++ concatMap usesOfPackage packageFiles));
+  used = unique (
+    filter (name: !elem name emptySpaces) (
+      promised ++ concatMap usesIn sources ++ concatMap usesOfPackage packageFiles
+    )
+  );
   exported = {
     lib = namesIn "lib" standIn.lib;
     pkgs = namesIn "pkgs" standIn.legacyPackages.x86_64-linux;

@@ -73,6 +73,23 @@ in
       message = "The option `x' is read-only, but it's set multiple times. Definition values:\n- In `file.nix': \"default\"\n- In `file.nix': \"other\"";
     }
     {
+      name = "a read-only option of a submodule: its default is known by the file that declares it";
+      expr =
+        (one (types.submodule {
+          options.c = mkOption {
+            type = types.int;
+            readOnly = true;
+            default = 1;
+          };
+        }) [ { c = 2; } ]).c;
+      message = "Definition values:\n- In `declared.nix': 1\n- In `defined-1.nix': 2";
+    }
+    {
+      name = "a list that may not be empty has no value of its own";
+      expr = one (types.nonEmptyListOf types.str) [ ];
+      message = "The option `a.b' was accessed but has no value defined. Try setting the option.";
+    }
+    {
       name = "a condition that is not a boolean";
       expr = one types.str [ (lib.mkIf "yes" "x") ];
       message = "‘mkIf’ called with a non-Boolean condition";

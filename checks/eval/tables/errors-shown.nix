@@ -24,7 +24,15 @@ in
       name = "functions, nested values and lines in messages";
       expr = one types.int [
         [ { f = x: x; } ]
-        [ ({ a, b ? 1 }: a) ]
+        [
+          (
+            {
+              a,
+              b ? 1,
+            }:
+            a
+          )
+        ]
         "one\n  two ''three'' \${four}\n"
         "five\nsix"
         [ [ { } ] ]
@@ -33,14 +41,15 @@ in
       message = "- In `defined-3.nix':\n    ''\n      one\n        two '''three''' ''\${four}\n    ''";
     }
     {
-      name = "values that go deeper than a message does";
-      expr = one types.int [ { a.b.c.d.e.f.g.h.i.j.k.l = 1; } ];
-      message = "Definition values:\n- In `defined-1.nix':";
-    }
-    {
-      name = "deep values on one short line";
-      expr = one types.int [ [ [ [ [ [ [ [ [ [ [ [ 1 ] ] ] ] ] ] ] ] ] ] ] ];
-      message = "Definition values:";
+      name = "values without an end";
+      expr =
+        let
+          endless = {
+            again = endless;
+          };
+        in
+        one types.int [ endless ];
+      message = "Definition values:\n- In `defined-1.nix':\n    {\n      again = {";
     }
     {
       name = "values that themselves cannot be evaluated";

@@ -1,7 +1,7 @@
 # The part of nixpkgs' lib that this project uses, with the same results and the same error texts.
 #
-# The rooms below see each other through one flat set. What leaves it is `public`: docs/reference/nixpkgs-surface.md is the
-# list, checks/nixpkgs-surface.nix compares it with this one and with the uses, checks/against-nixpkgs-lib with nixpkgs.
+# The rooms below see each other through one flat set. What leaves it is `public`: docs/reference/nixpkgs-surface.md lists
+# it, checks/nixpkgs-surface.nix compares the list with this one and the uses, checks/against-nixpkgs-lib with nixpkgs.
 let
   open = builtins.foldl' (all: room: all // import room internal) { };
 

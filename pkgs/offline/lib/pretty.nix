@@ -3,7 +3,7 @@ lib:
 let
   inherit (builtins) addErrorContext tryEval;
 
-  # Deeper values are not looked at: they may be endless.
+  # Deeper values are not looked at: they may be endless. No message is long enough to show that.
   depthLimit = 10;
 
   linesOf = text: lib.filter lib.isString (lib.split "\n" text);
@@ -47,9 +47,8 @@ let
         "${lib.escapeNixIdentifier name} = ${
           addErrorContext "while evaluating an attribute `${name}`" (below inner)
         };";
-      isContainer = lib.isList value || (lib.isAttrs value && !lib.isFunction value);
     in
-    if depth > depthLimit || (depth == depthLimit && !isContainer) then
+    if depth > depthLimit then
       "\"<unevaluated>\""
     else if lib.isInt value then
       toString value
