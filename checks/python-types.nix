@@ -13,7 +13,7 @@ pkgs.runCommand "python-types" { nativeBuildInputs = [ (pkgs.callPackage ../pkgs
     export MYPY_CACHE_DIR=$TMPDIR/mypy
     cd ${src}/python
     mypy --no-color-output
-    for script in ../pkgs/offline/install.py ../pkgs/offline/wheels/refresh.py ../checks/python-imports/rooms.py; do
+    for script in ../pkgs/offline/install.py ../pkgs/offline/wheels/refresh.py ../checks/*/*.py; do
       mypy --no-color-output --strict --config-file= "$script"
     done
     touch $out
