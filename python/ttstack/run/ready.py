@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from http import HTTPStatus
 
 _EVERY_S = 0.5
 
@@ -22,7 +23,7 @@ class Health:
         from ttstack.bench.http import Client  # noqa: PLC0415
 
         try:
-            return Client.of(self._url, timeout_s=1.0).get("/health").status == 200  # noqa: PLR2004 - HTTP OK
+            return Client.of(self._url, timeout_s=1.0).get("/health").status == HTTPStatus.OK
         except BenchError:
             return False
         finally:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from ttstack.errors import Exit, TtxError
 from ttstack.host.errors import HostError
 from ttstack.host.process import boot_id, myself
-from ttstack.run.journal import close_left, store_of
 from ttstack.run.link import Control
 from ttstack.run.plan import read_plan
 from ttstack.run.ready import Health
@@ -198,6 +197,8 @@ def settle(folder: RunFolder, control: Control, state: State | None) -> None:
         control.poll(_POLL_S)
     if control.done:
         return
+    from ttstack.run.journal import close_left, store_of  # noqa: PLC0415 - a boot does not wait for what it may not need
+
     outcome: Outcome = "aborted"
     reason, text = "owner_died", "the ttx that ran this ended without stopping it"
     if control.left and state is not None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
+from ttstack.bench.errors import BenchError
+from ttstack.bench.http import Client
 from ttstack.bench.suites import find_suite
 from ttstack.host.process import myself
 from ttstack.records.types import CardSeen, Identity, Phase
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from ttstack.slots.take import Slot
 
 POLL_S = 0.03
+DYING_S = 10.0  # what a server may take to end after its engine died
 SUPERVISOR_S = 10.0  # what a supervisor may take beyond its engine's grace
 
 
@@ -226,8 +230,22 @@ class Work:
                 lambda check: self.reporter.check(check.name, ok=check.ok, detail="" if check.ok else check.detail),
             )
         self.draft.measured = result.measured()
+        if not result.ok:
+            self._wait_if_dying(url)
         self._raise_if_over(self._state())
         self._check_supervisor()
+
+    def _wait_if_dying(self, url: str) -> None:
+        """Tell an engine that fails checks from one that has died: vLLM's server answers 503 until it ends as well."""
+        with suppress(BenchError):  # then nobody answers
+            if Client.of(url, timeout_s=5.0).get("/health").status == HTTPStatus.OK:
+                return
+        until = time.monotonic() + DYING_S
+        while time.monotonic() < until and self._state().phase not in {"stopping", *OVER} and self.link.alive():
+            self.interrupts.check()
+            time.sleep(POLL_S)
+        self._raise_if_over(self._state())
+        raise RunError("the engine no longer answers", hint=f"its log: {self.folder.log}", reason="engine_died")
 
     def _check_supervisor(self) -> None:
         if not self.link.alive():
