@@ -101,9 +101,13 @@ def _cache_dir(subject: Subject) -> IdentityCheck:
     named = [line.partition(CACHE_LINE)[2].strip() for line in subject.log if CACHE_LINE in line]
     if not named:
         return IdentityCheck("cache_dir", None, expected, None)
-    wanted = os.path.normpath(expected)
-    wrong = [path for path in named if os.path.commonpath([wanted, os.path.normpath(path) or "."]) != wanted]
+    wrong = [path for path in named if not within(path, expected)]
     return IdentityCheck("cache_dir", not wrong, expected, (wrong or named)[0])
+
+
+def within(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it; a relative one does not, as it is the engine's own."""
+    return f"{os.path.normpath(path)}/".startswith(f"{os.path.normpath(folder)}/")
 
 
 def _cache_intact(subject: Subject) -> IdentityCheck:

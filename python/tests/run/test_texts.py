@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ttstack.run.texts import STEPS, Follower, failure_in, later_step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOCK = (
+    "2026-01-31 10:11:12.123 | warning  |     UMD | Waiting for lock 'CHIP_IN_USE_0_PCIe' which is currently held by"
+    " thread TID: 7, PID: 7 (lock_manager.cpp:92)"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (LOCK, "lock_wait"),
+        ("Waiting for KMD lock X on 0, which is currently held by another handle", "lock_wait"),
+        ("(EngineCore pid=87) ERROR 08-12 10:11:12 [core.py:946] EngineCore failed to start.", "engine_failed"),
+        ("TT_FATAL @ /work/tt_metal/x.cpp:12: num_chips > 0", "engine_failed"),
+        ("TT_THROW @ /work/tt_metal/x.cpp:12: bad", "engine_failed"),
+        ('Failed to write data to "x": wrote 1/2 bytes (errno=28 "No space left on device")', "no_space"),
+        ("Device 0: Timed out while waiting for active ethernet core 1-2 to become active again", "ethernet"),
+        ("Sysmem mapped at unexpected NOC address 0x0", "sysmem"),
+        ("2026-01-31 10:11:12.123 | info     |   Metal | all is well (x.cpp:1)", None),
+        ("Failed to load cache for x: made again", None),
+    ],
+)
+def test_lines_that_end_a_boot(line: str, reason: str | None) -> None:
+    found = failure_in(line, serving=False)
+    assert (found.reason if found else None) == reason
+
+
+def test_what_a_user_wrote_into_a_prompt_stops_no_engine() -> None:
+    quoted = f"(APIServer pid=1) INFO 08-12 10:11:12 [logger.py:39] Received request: prompt: {LOCK!r}"
+    assert failure_in(quoted, serving=True) is None
+    assert failure_in("TT_THROW @ x: bad request", serving=True) is None
+    found = failure_in(LOCK, serving=True)
+    assert found is not None
+    assert found.reason == "lock_wait"
+
+
+def test_steps_only_go_forward() -> None:
+    step = ""
+    for name, texts in STEPS.items():
+        step = later_step(step, f"x {texts[0]} y")
+        assert step == name
+    assert later_step("kv", "Opening user mode device driver") == "kv"
+    assert later_step("kv", "nothing") == "kv"
+
+
+def test_a_log_is_read_in_whole_lines_each_once(tmp_path: Path) -> None:
+    path = tmp_path / "engine.log"
+    follower = Follower(path)
+    assert follower.lines() == []
+    with path.open("ab", buffering=0) as log:
+        log.write(b"one\ntw")
+        assert follower.lines() == ["one"]
+        log.write("o\r\n\xff".encode("latin-1"))
+        assert follower.lines() == ["two"]
+        log.write(b"\n")
+        assert follower.lines() == ["\ufffd"]
+        assert follower.lines() == []
