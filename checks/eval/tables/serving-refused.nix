@@ -230,6 +230,9 @@ in
       }
       [ "overlays: [\"t\"] named more than once; one target takes one source." ]
     )
+    (refused "an id that would be read as a flag" { model.path = null; model.id = "--trust-remote-code"; } [
+      "model.id: \"--trust-remote-code\" is not a Hugging Face id."
+    ])
     (refused "no model" { model.path = null; } [ "model: neither `id` nor `path` is set, so there is nothing to serve." ])
     (refused "names that docker or a folder cannot have"
       {

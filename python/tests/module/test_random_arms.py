@@ -55,7 +55,11 @@ paths = (
 )
 integers = st.integers(-(2**63) + 1, 2**63 - 1)
 # Numbers of at most six significant digits, as an arm may have them.
-floats = st.builds(lambda digits, power: float(f"{digits}e{power}"), st.integers(-999999, 999999), st.integers(-30, 12))
+floats = st.builds(
+    lambda digits, power: float(f"{digits}e{power}"),
+    st.integers(-999999, 999999),
+    st.integers(-9, 3) | st.integers(-30, 12),
+)
 scalars = texts | integers | floats
 json_values = st.recursive(
     scalars | st.booleans(),
