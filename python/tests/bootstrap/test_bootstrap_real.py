@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test_the_arms_that_came_with_ttx_are_found_from_any_folder(tmp_path: Path) -
 
 
 def test_nix_gets_the_settings_and_the_override(tmp_path: Path) -> None:
-    words = ("nix", "eval", "--raw", f"path:{PROJECT}#packages.x86_64-linux.ttx.meta.mainProgram")
+    words = ("nix", "eval", "--raw", f"path:{PROJECT}#packages.{platform.machine()}-linux.ttx.meta.mainProgram")
     done = _bootstrap(*words, cwd=tmp_path, path=os.environ["PATH"])
     assert (done.returncode, done.stdout) == (0, "ttx"), done.stderr
 
