@@ -138,3 +138,15 @@ def test_an_overlay_is_relative_to_the_file_that_it_is_written_in(tmp_path: Path
     (tmp_path / "mine" / "tree").mkdir(parents=True)
     (tmp_path / "mine" / "base.toml").write_text(ARM + "[[overlay]]\nsource = 'tree'\ntarget = 'models'\n")
     assert load("x", shelf).arm.overlays[0].source == tmp_path / "mine" / "tree"
+
+
+def test_what_is_missing_is_missing_where_the_topmost_table_stands(tmp_path: Path) -> None:
+    (tmp_path / "arms").mkdir()
+    base = ARM.replace("port = 8000\n", "") + "[[overlay]]\nsource = '.'\ntarget = 'a'\n"
+    top = 'schema = 1\nextends = "base"\n[engine]\nruntime = "podman"\n[[overlay]]\nsource = "."\n'
+    with pytest.raises(ArmFileError) as caught:
+        load("top", make_shelf(tmp_path, base=base, top=top))
+    assert [(p.file.name, p.line, p.key) for p in caught.value.problems] == [
+        ("top.toml", 3, "engine.port"),
+        ("top.toml", 5, "overlay[0].target"),
+    ]
