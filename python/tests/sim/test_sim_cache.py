@@ -109,7 +109,8 @@ def test_damage_is_seen(tmp_path: Path, damage: str) -> None:
         path.mkdir()
     else:
         path.write_bytes(changed[damage])
-    with pytest.raises(cache_files.CorruptError):
+    told = {"flipped": "Cannot validate tensor data", "folder": "cannot read"}.get(damage, "truncated or corrupt")
+    with pytest.raises(cache_files.CorruptError, match=told):
         cache_files.load(path)
 
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import random
 import socket
 from typing import TYPE_CHECKING
 
 import pytest
+
+from ttstack.sim.wire import read_request
 
 if TYPE_CHECKING:
     from sim_engine import Engine
@@ -134,3 +137,14 @@ def test_an_answer_survives_a_body_that_is_too_large(live: Engine) -> None:
     size = 17 * 1024 * 1024
     head = b"POST /tokenize HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % size
     assert _exchange(live, head + b"x" * (4 * 1024 * 1024)).startswith(b"HTTP/1.1 413 ")
+
+
+def test_an_idle_connection_ends() -> None:
+    """The wait is for the next request's first line only; without a limit it would never return."""
+
+    async def idle() -> object:
+        async with asyncio.timeout(20):
+            # The writer is not touched before there is a request.
+            return await read_request(asyncio.StreamReader(), None, 0.01)  # type: ignore[arg-type]
+
+    assert asyncio.run(idle()) is None

@@ -127,3 +127,13 @@ def test_prefix_cache_forgets_the_oldest() -> None:
     cache.take((7, 8, 9))
     assert cache.take((4, 5, 6)) == 2
     assert cache.take((1, 2, 3)) == 0
+
+
+def test_a_prefix_that_is_used_stays() -> None:
+    cache = PrefixCache(2, 2)
+    cache.take((1, 2, 3))
+    cache.take((4, 5, 6))
+    cache.take((1, 2, 3))
+    cache.take((7, 8, 9))
+    assert cache.take((1, 2, 3)) == 2
+    assert cache.take((4, 5, 6)) == 0
