@@ -29,7 +29,7 @@ class Fake(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.wrong = wrong
         self.seen: dict[str, int] = {}
-        self.dead = False
+        self.dead = self.muddled = False
 
     @property
     def url(self) -> str:
@@ -88,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.refuse(body, size)
         key = json.dumps(body, sort_keys=True)
         self.fake.seen[key] = self.fake.seen.get(key, 0) + 1
-        salt = "x" if wrong == "random" and self.fake.seen[key] == 2 else ""
+        salt = "x" if self.fake.muddled or (wrong == "random" and self.fake.seen[key] == 2) else ""
         asked = 6 if wrong == "short" and body["max_tokens"] == 17 else body["max_tokens"]
         words = [f" {hashlib.sha256(f'{salt}{prompt}{n}'.encode()).hexdigest()[:6]}" for n in range(asked)]
         if wrong == "broken" and not isinstance(prompt, list) and not prompt.isascii():
@@ -124,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
         if wrong == "oversize_taken":
             usage = {"prompt_tokens": size, "completion_tokens": 1}
             return self.answer(200, {"choices": [{"text": "x", "finish_reason": "length"}], "usage": usage})
-        self.fake.dead = wrong == "oversize_kills"
+        self.fake.dead, self.fake.muddled = wrong == "oversize_kills", wrong == "oversize_muddles"
         status = {"oversize_500": 500, "oversize_429": 429}.get(wrong, 400)
         return self.answer(
             status, {"error": {"message": f"maximum context length is {MAX_LEN}", "type": body["model"]}}

@@ -121,6 +121,21 @@ def test_silence_and_dripping_end_with_the_timeout() -> None:
     assert hung_up.is_set(), "the client kept the connection"
 
 
+def flooding(link: socket.socket) -> None:
+    link.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    for _ in range(1_000_000):
+        try:
+            link.sendall(b" " * 1000)
+        except OSError:
+            return
+
+
+def test_a_flood_ends_with_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No read ever waits, so no timeout of a socket ends it."""
+    monkeypatch.setattr("ttstack.bench.http._LARGEST", 1 << 40)
+    assert reason_of(flooding, timeout_s=0.05) == "timeout"
+
+
 def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ttstack.bench.http._LARGEST", 1000)
     assert reason_of(reply(b" " * 5000)) == "protocol"
@@ -223,7 +238,7 @@ def test_events_are_the_same_wherever_the_bytes_are_cut(
     cuts: list[int],
     bom: bool,  # noqa: FBT001 - drawn by hypothesis
 ) -> None:
-    text = "\ufeff" if bom else ""
+    text = ("\ufeff" if bom else "") + f"data: first{end}{end}"
     for kind, lines in events:
         text += f": comment{end}id: 3{end}" + (f"event:{kind}{end}" if kind != "message" else "")
         text += "".join(f"data: {line}{end}" for line in lines) + end
@@ -233,7 +248,15 @@ def test_events_are_the_same_wherever_the_bytes_are_cut(
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     for begin, stop in pairwise(places):
         found += parser.feed(data[begin:stop])
-    assert found == [Event(kind, "\n".join(lines)) for kind, lines in events]
+    assert found == [Event("message", "first"), *(Event(kind, "\n".join(lines)) for kind, lines in events)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_events_that_come_byte_by_byte(end: str) -> None:
+    parser, found = EventParser(), []
+    for value in f"\ufeffdata: 日{end}data: b{end}{end}data: c{end}{end}:".encode():
+        found += parser.feed(bytes([value]))
+    assert found == [Event("message", "日\nb"), Event("message", "c")]
 
 
 def test_a_request_is_json_in_utf8() -> None:

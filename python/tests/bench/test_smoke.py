@@ -56,6 +56,7 @@ def test_a_right_server_passes_and_every_time_is_kept() -> None:
         ("oversize_500", "oversize", "500"),
         ("oversize_429", "oversize", "429"),
         ("oversize_kills", "oversize", "no longer well"),
+        ("oversize_muddles", "oversize", "otherwise than before"),
     ],
 )
 def test_each_fault_fails_its_check_and_no_other(wrong: str, check: str, said: str) -> None:
@@ -110,6 +111,7 @@ def test_the_stop_is_inside_the_text_and_its_first_place() -> None:
         assert text.index(stop) <= len(text) // 2
         assert text.index(stop) + len(stop) < len(text)
     assert stop_within("one two three four five")[0] == "one two three four five"[11]
+    assert stop_within("aaaaaaaaaabaaaaaaaaaaaa") == "baaaa", "a stop at the very start would prove less"
     for text in ("", "five!", "\ufffd" * 40):
         assert stop_within(text) == ""
 

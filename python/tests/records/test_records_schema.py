@@ -184,6 +184,7 @@ def test_times_are_utc_and_run_ids_sort_by_them() -> None:
     moment = datetime(2026, 1, 31, 23, 59, 59, 7999, tzinfo=timezone(timedelta(hours=-2)))
     assert timestamp(moment) == "2026-02-01T01:59:59.007Z"
     later = datetime(2026, 2, 1, 2, 0, tzinfo=UTC)
+    assert new_run_id(moment).startswith("20260201T015959-")
     assert new_run_id(moment) < new_run_id(later)
     assert new_run_id(moment) != new_run_id(moment)
     assert violation(open_line(new_run_id()), strict=True) is None
