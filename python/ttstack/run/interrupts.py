@@ -16,7 +16,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """While entered, the first signal is remembered and later ones change nothing. Main thread only."""
+    """While entered, the first signal is remembered and later ones change nothing, not even afterwards.
+
+    Main thread only.
+    """
 
     def __init__(self) -> None:
         self._seen = ""
@@ -31,7 +34,8 @@ class Interrupts:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, before in self._before.items():
-            signal.signal(number, signal.SIG_DFL if before is None else before)
+            # Who was asked to end is about to: a signal more must not spoil what is told on the way out.
+            signal.signal(number, signal.SIG_IGN if self._seen else before or signal.SIG_DFL)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self._seen = self._seen or signal.Signals(number).name
