@@ -56,7 +56,6 @@ let
         type = types.str;
         default = "";
       };
-      documentation = words;
       wantedBy = words;
       after = words;
       requires = words;

@@ -33,7 +33,6 @@ service:
     {
       After = toString service.after;
       Description = service.description;
-      Documentation = toString service.documentation;
       Requires = toString service.requires;
       StartLimitBurst = toString service.startLimitBurst;
       StartLimitIntervalSec = toString service.startLimitIntervalSec;

@@ -168,7 +168,8 @@ in
     example = "/run/secrets/serving.env";
     description = ''
       File of `NAME=value` lines with the values of `secrets`, as systemd.exec(5) describes `EnvironmentFile=`. Keep it out
-      of the Nix store, which everyone can read.
+      of the Nix store, which everyone can read. systemd credentials (`LoadCredential=`) are not offered: docker takes
+      the values from its client's environment, and nothing else may run in the unit to put them there.
     '';
   };
 

@@ -26,7 +26,6 @@ let
 in
 {
   description = "Tenstorrent serving engine ${name}";
-  documentation = [ "man:docker-run(1)" ];
   wantedBy = [ "multi-user.target" ];
   after = [ "docker.service" ];
   requires = [ "docker.service" ];

@@ -1,4 +1,4 @@
-# What the serving module refuses: assertions (values, so that they are all reported at once) and type errors.
+# What the serving module refuses by assertion, so that everything is reported at once, and what it warns about.
 { lib }:
 let
   harness = import ../harness.nix { inherit lib; };
@@ -55,13 +55,6 @@ let
   onB = {
     cards.ids = [ "blackhole-bb" ];
     port = 2;
-  };
-  nest =
-    path: value: if path == [ ] then value else { ${builtins.head path} = nest (builtins.tail path) value; };
-  mistyped = option: value: message: {
-    name = "type: ${option}";
-    expr = lib.attrValues (one (nest (lib.splitString "." option) value)).units;
-    message = "`${at}.${option}' ${message}";
   };
 in
 {
@@ -299,21 +292,5 @@ in
     (warned "secrets in the store" { environmentFile = "${builtins.storeDir}/x"; } [
       "environmentFile: \"${builtins.storeDir}/x\" is in the Nix store, which everyone can read."
     ])
-  ];
-
-  errors = [
-    (mistyped "port" "8000" "is not of type `16 bit unsigned integer; between 0 and 65535 (both inclusive)'")
-    (mistyped "cards.count" 0 "is not of type `positive integer, meaning >0'")
-    (mistyped "cards.ids" "blackhole-aa" "is not of type `list of string'")
-    (mistyped "environment.A" 1 "is not of type `string'")
-    (mistyped "settings.max-model-len" (x: x) "is not of type `null or JSON value'")
-    (mistyped "settings.dtype" 16 "is not of type `null or string'")
-    (mistyped "stopGraceSec" "2min" "is not of type `positive integer, meaning >0'")
-    (mistyped "modle" { } "does not exist")
-    {
-      name = "an instance without an image";
-      expr = lib.attrValues (instances { e = removeAttrs good [ "image" ]; }).units;
-      message = "The option `${at}.image' was accessed but has no value defined. Try setting the option.";
-    }
   ];
 }
