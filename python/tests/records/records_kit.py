@@ -70,6 +70,8 @@ def close_line(run: str = "r-1", **change: Any) -> dict[str, Json]:  # noqa: ANN
 
 def start_python(code: str, *args: str) -> subprocess.Popen[bytes]:
     """Run a script that can import both ttstack and this kit; it prints a line when it is about to begin."""
-    path = os.pathsep.join([str(Path(ttstack.__file__).parents[1]), str(Path(__file__).parent)])
+    path = os.pathsep.join(
+        [str(Path(ttstack.__file__).parents[1]), str(Path(__file__).parent), *filter(None, sys.path)]
+    )
     env = {**os.environ, "PYTHONPATH": path}
     return subprocess.Popen([sys.executable, "-c", code, *args], env=env, stdout=subprocess.PIPE)
