@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -139,6 +140,7 @@ def test_things_that_are_no_files(tmp_path: Path) -> None:
     os.mkfifo(shelf.arms / "pipe.toml")
     (shelf.arms / "loop.toml").symlink_to("loop.toml")
     (shelf.arms / "gone.toml").symlink_to("nowhere")
+    signal.alarm(20)  # opening the pipe must not wait for a writer; SIGALRM would end the test run
     for name, message in (
         ("folder", "is a folder, not a file"),
         ("pipe", "is not a file"),
@@ -147,6 +149,7 @@ def test_things_that_are_no_files(tmp_path: Path) -> None:
     ):
         with pytest.raises(ArmFileError, match=message):
             load(name, shelf)
+    signal.alarm(0)
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
