@@ -8,7 +8,9 @@
   ...
 }:
 let
-  units = builtins.toFile "units.json" (builtins.toJSON (import ./eval/serving-units.nix { inherit lib; }));
+  units = builtins.toFile "units.json" (
+    builtins.toJSON (import ./eval/serving-units.nix { inherit lib; })
+  );
   shelf = lib.fileset.toSource {
     root = ../.;
     fileset = lib.fileset.unions [

@@ -8,7 +8,8 @@ let
     ) ../.;
   };
 in
-pkgs.runCommand "python-types" { nativeBuildInputs = [ (pkgs.callPackage ../pkgs/dev-python.nix { }) ]; }
+pkgs.runCommand "python-types"
+  { nativeBuildInputs = [ (pkgs.callPackage ../pkgs/dev-python.nix { }) ]; }
   ''
     export MYPY_CACHE_DIR=$TMPDIR/mypy
     cd ${src}/python

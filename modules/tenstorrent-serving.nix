@@ -33,7 +33,9 @@ let
   };
 
   # tmpfiles.d(5) splits at blanks outside of quotes and expands %.
-  folder = mode: owner: path: "d ${lib.replaceStrings [ "%" ] [ "%%" ] (builtins.toJSON path)} ${mode} ${owner} -";
+  folder =
+    mode: owner: path:
+    "d ${lib.replaceStrings [ "%" ] [ "%%" ] (builtins.toJSON path)} ${mode} ${owner} -";
   engineFolder = folder "0755" "${toString top.engineUser.uid} ${toString top.engineUser.gid}";
 in
 {
@@ -49,8 +51,16 @@ in
     systemd.tmpfiles.rules = lib.unique (
       [ (folder "0755" "root root" top.cacheDir) ]
       ++ [ (folder "0755" "root root" "${top.cacheDir}/jit") ]
-      ++ lib.optional (lib.any (instance: instance.model.path == null) (lib.attrValues enabled)) (engineFolder top.hfDir)
-      ++ lib.concatMap (launch: map engineFolder [ launch.cacheDir launch.jitDir ]) (lib.attrValues launches)
+      ++ lib.optional (lib.any (instance: instance.model.path == null) (lib.attrValues enabled)) (
+        engineFolder top.hfDir
+      )
+      ++ lib.concatMap (
+        launch:
+        map engineFolder [
+          launch.cacheDir
+          launch.jitDir
+        ]
+      ) (lib.attrValues launches)
     );
 
     systemd.services = lib.mapAttrs' (

@@ -25,8 +25,7 @@ let
   rowsOf =
     kind:
     concatMap (
-      table:
-      map (row: row // { name = "${table.prefix} ${row.name}"; }) (table.${kind} or [ ])
+      table: map (row: row // { name = "${table.prefix} ${row.name}"; }) (table.${kind} or [ ])
     ) tables;
   values = rowsOf "values";
   errors = rowsOf "errors";

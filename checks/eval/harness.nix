@@ -17,16 +17,20 @@ let
     outputs = [ "out" ];
     meta.mainProgram = name;
   };
-  pkgs = lib.genAttrs [
-    "coreutils"
-    "docker-client"
-    "findutils"
-    "glibcLocales"
-    "gnugrep"
-    "gnused"
-    "systemd"
-    "tzdata"
-  ] package // { runtimeShell = "/bin/sh"; };
+  pkgs =
+    lib.genAttrs [
+      "coreutils"
+      "docker-client"
+      "findutils"
+      "glibcLocales"
+      "gnugrep"
+      "gnused"
+      "systemd"
+      "tzdata"
+    ] package
+    // {
+      runtimeShell = "/bin/sh";
+    };
 
   # nixos/lib/utils.nix: an argument is a JSON string (systemd's quoting is a superset) without specifiers and variables.
   utils.escapeSystemdExecArgs = lib.concatMapStringsSep " " (

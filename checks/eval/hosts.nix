@@ -26,7 +26,9 @@ let
     {
       inherit config;
       failing = map (item: item.message) (lib.filter (item: !item.assertion) config.assertions);
-      units = lib.mapAttrs (_: unit: unit.text) (lib.filterAttrs (name: _: isOurs name) config.systemd.units);
+      units = lib.mapAttrs (_: unit: unit.text) (
+        lib.filterAttrs (name: _: isOurs name) config.systemd.units
+      );
     };
 in
 lib.mapAttrs (

@@ -1,7 +1,14 @@
 # The text that NixOS makes of a service, for the parts of a service that our modules use (nixos/lib/systemd-lib.nix).
 { lib, pkgs }:
 let
-  text = value: if value == true then "true" else if value == false then "false" else toString value;
+  text =
+    value:
+    if value == true then
+      "true"
+    else if value == false then
+      "false"
+    else
+      toString value;
   section =
     entries:
     lib.concatStrings (
@@ -22,7 +29,10 @@ let
   ];
   environment = {
     LOCALE_ARCHIVE = "${pkgs.glibcLocales}/lib/locale/locale-archive";
-    PATH = lib.concatMapStringsSep ":" (package: "${package}/bin") path + ":" + lib.concatMapStringsSep ":" (package: "${package}/sbin") path;
+    PATH =
+      lib.concatMapStringsSep ":" (package: "${package}/bin") path
+      + ":"
+      + lib.concatMapStringsSep ":" (package: "${package}/sbin") path;
     TZDIR = "${pkgs.tzdata}/share/zoneinfo";
   };
 in
@@ -41,7 +51,9 @@ service:
   )}
   [Service]
 ''
-+ lib.concatStrings (lib.mapAttrsToList (name: value: "Environment=${builtins.toJSON "${name}=${value}"}\n") environment)
++ lib.concatStrings (
+  lib.mapAttrsToList (name: value: "Environment=${builtins.toJSON "${name}=${value}"}\n") environment
+)
 + lib.optionalString (!service.restartIfChanged) "X-RestartIfChanged=false\n"
 + section service.serviceConfig
 + "\n[Install]\nWantedBy=${lib.concatStringsSep " " service.wantedBy}\n"

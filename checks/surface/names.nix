@@ -75,7 +75,10 @@ let
     let
       go =
         done: rest:
-        if rest == [ ] || !elem (dotted done) spaces then dotted done else go (done ++ [ (head rest) ]) (tail rest);
+        if rest == [ ] || !elem (dotted done) spaces then
+          dotted done
+        else
+          go (done ++ [ (head rest) ]) (tail rest);
     in
     go [ (head parts) ] (tail parts);
 
@@ -93,7 +96,8 @@ let
         "pkgs"
         "python3"
         "pkgs"
-      ] ++ tail parts;
+      ]
+      ++ tail parts;
     }
     .${first} or parts;
 
@@ -113,14 +117,15 @@ let
         [ ]
     ) (attrNames (readDir (root + "/${folder}")));
   # What callPackage calls.
-  packageFiles = filter (
-    path: match "pkgs/[^/]*[.]nix" path != null && path != "pkgs/lib.nix"
-  ) (files "pkgs");
-  sources =
-    [ "flake.nix" ]
-    ++ filter (path: match "pkgs/offline/.*" path == null) (files "pkgs")
-    ++ files "modules"
-    ++ files "checks";
+  packageFiles = filter (path: match "pkgs/[^/]*[.]nix" path != null && path != "pkgs/lib.nix") (
+    files "pkgs"
+  );
+  sources = [
+    "flake.nix"
+  ]
+  ++ filter (path: match "pkgs/offline/.*" path == null) (files "pkgs")
+  ++ files "modules"
+  ++ files "checks";
 
   usesIn =
     path:
@@ -131,9 +136,9 @@ let
     map (groups: cut (full (elemAt groups 1))) (
       matches "(^|[^a-zA-Z0-9_'./-])((lib|types|pkgs|ps|python3)[.][a-zA-Z_][a-zA-Z0-9_'.-]*)" text
     )
-    ++ concatMap (
-      groups: map (name: cut (words (head groups) ++ [ name ])) (words (elemAt groups 1))
-    ) (matches "inherit[[:space:]]*[(](lib[a-zA-Z.]*)[)]([^;]*);" text)
+    ++ concatMap (groups: map (name: cut (words (head groups) ++ [ name ])) (words (elemAt groups 1))) (
+      matches "inherit[[:space:]]*[(](lib[a-zA-Z.]*)[)]([^;]*);" text
+    )
     ++ map (groups: "pkgs.${head groups}") (matches "mkPackageOption pkgs \"([^\"]*)\"" text);
 
   usesOfPackage =

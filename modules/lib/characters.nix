@@ -16,7 +16,9 @@ let
   noncharacterCodes =
     map toCode (range 64976 65007)
     ++ map toCode (range 65534 65535)
-    ++ concatMap (plane: map (low: toCode (55295 + 64 * plane) + toCode low) (range 57342 57343)) (range 1 16);
+    ++ concatMap (plane: map (low: toCode (55295 + 64 * plane) + toCode low) (range 57342 57343)) (
+      range 1 16
+    );
 in
 {
   # U+0001 to U+001F as JSON writes them, and as they are.

@@ -25,7 +25,8 @@ let
 in
 {
   # { flag = value; } -> [ argument ], sorted by flag. null means: not asked for.
-  render = settings:
+  render =
+    settings:
     lib.concatLists (
       lib.mapAttrsToList (
         flag: value:

@@ -43,7 +43,9 @@ let
     else if isList value then
       "[${lib.concatMapStringsSep "," render value}]"
     else if isAttrs value then
-      "{${lib.concatStringsSep "," (lib.mapAttrsToList (name: item: "${string name}:${render item}") value)}}"
+      "{${
+        lib.concatStringsSep "," (lib.mapAttrsToList (name: item: "${string name}:${render item}") value)
+      }}"
     else
       string value;
 in

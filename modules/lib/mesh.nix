@@ -27,5 +27,8 @@ in
     let
       shape = literal mesh;
     in
-    if shape != null then lib.foldl' (product: side: product * builtins.fromJSON side) 1 shape else chips.${mesh} or null;
+    if shape != null then
+      lib.foldl' (product: side: product * builtins.fromJSON side) 1 shape
+    else
+      chips.${mesh} or null;
 }

@@ -52,14 +52,17 @@ let
       figures = toString digits;
       cut = lib.substring;
       whole = if exponent >= 0 then cut 0 (exponent + 1) figures else "0";
-      fraction = if exponent >= 0 then cut (exponent + 1) 6 figures else zeros (0 - exponent - 1) + figures;
+      fraction =
+        if exponent >= 0 then cut (exponent + 1) 6 figures else zeros (0 - exponent - 1) + figures;
       power = toString (0 - exponent);
       rest = trimZeros (cut 1 5 figures);
     in
     if exponent >= -4 then
       withPoint whole (trimZeros fraction)
     else
-      "${withPoint (cut 0 1 figures) rest}e-${lib.optionalString (lib.stringLength power < 2) "0"}${power}";
+      "${withPoint (cut 0 1 figures) rest}e-${
+        lib.optionalString (lib.stringLength power < 2) "0"
+      }${power}";
   withPoint = whole: fraction: if fraction == "" then whole else "${whole}.${fraction}";
 in
 {

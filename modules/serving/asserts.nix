@@ -25,9 +25,7 @@ let
   );
 
   # What two instances may not have in common.
-  pairs = concatMap (
-    a: map (b: { inherit a b; }) (filter (b: builtins.lessThan a b) names)
-  ) names;
+  pairs = concatMap (a: map (b: { inherit a b; }) (filter (b: builtins.lessThan a b) names)) names;
   between = concatMap (
     { a, b }:
     checks.ofPair {
@@ -44,10 +42,12 @@ let
     }
   ) pairs;
 
-  folders = concatMap (option: checks.ofFolder "services.tenstorrent-serving.${option}" top.${option}) [
-    "cacheDir"
-    "hfDir"
-  ];
+  folders =
+    concatMap (option: checks.ofFolder "services.tenstorrent-serving.${option}" top.${option})
+      [
+        "cacheDir"
+        "hfDir"
+      ];
 in
 {
   assertions = if enabled == { } then [ ] else folders ++ each ++ between;

@@ -5,7 +5,12 @@
   show,
 }:
 let
-  inherit (builtins) isAttrs isFloat isList match;
+  inherit (builtins)
+    isAttrs
+    isFloat
+    isList
+    match
+    ;
   inherit (lib)
     any
     attrNames
@@ -52,26 +57,27 @@ let
     ++ ofMountable option path;
   ofMountable =
     option: path:
-    require (
-      !(characters.containsAny unmountable path)
-    ) "${option}: ${show path} has a comma, a double quote or a control character, which docker's --mount cannot carry.";
+    require (!(characters.containsAny unmountable path))
+      "${option}: ${show path} has a comma, a double quote or a control character, which docker's --mount cannot carry.";
 
   duplicates = list: unique (filter (item: length (filter (other: other == item) list) > 1) list);
   withoutDuplicates =
     option: what: list:
-    require (duplicates list == [ ]) "${option}: ${show (duplicates list)} named more than once; ${what}.";
+    require (
+      duplicates list == [ ]
+    ) "${option}: ${show (duplicates list)} named more than once; ${what}.";
 
   variables =
     option: environment:
     concatMap (
       name:
       require (isVariable name) "${option}: ${show name} is not a name of a variable."
-      ++ require (
-        !(derivedVariables ? ${name})
-      ) "${option}.${name}: ${show environment.${name}} may not be set; ${derivedVariables.${name} or ""}."
-      ++ require (
-        !(elem name secretVariables)
-      ) "${option}.${name}: a secret's value may not be here, where everyone can read it; name it in `secrets`."
+      ++
+        require (!(derivedVariables ? ${name}))
+          "${option}.${name}: ${show environment.${name}} may not be set; ${derivedVariables.${name} or ""}."
+      ++
+        require (!(elem name secretVariables))
+          "${option}.${name}: a secret's value may not be here, where everyone can read it; name it in `secrets`."
     ) (attrNames environment);
 
   flags =
@@ -119,17 +125,18 @@ let
     in
     require (chips != null)
       "${option}.mesh: ${show instance.mesh} is not a mesh that is known: ${lib.concatStringsSep ", " mesh.names}, or (rows,columns)."
-    ++ require (
-      chips == null || chips == count
-    ) "${option}.mesh: ${show instance.mesh} has ${toString chips} chips, but ${option}.cards.count is ${toString count}."
-    ++ require (
-      ids == [ ] || length ids == count
-    ) "${option}.cards.ids: ${show ids} names ${toString (length ids)} cards, but ${option}.cards.count is ${toString count}."
-    ++ withoutDuplicates "${option}.cards.ids" "two cards that are one cannot form a mesh" (map lib.toLower ids)
+    ++
+      require (chips == null || chips == count)
+        "${option}.mesh: ${show instance.mesh} has ${toString chips} chips, but ${option}.cards.count is ${toString count}."
+    ++
+      require (ids == [ ] || length ids == count)
+        "${option}.cards.ids: ${show ids} names ${toString (length ids)} cards, but ${option}.cards.count is ${toString count}."
+    ++ withoutDuplicates "${option}.cards.ids" "two cards that are one cannot form a mesh" (
+      map lib.toLower ids
+    )
     ++ concatMap (
       id:
-      require (isNode id)
-        "${option}.cards.ids: ${show id} is not a name of /dev/tenstorrent/by-id, such as blackhole-0123456789abcdef; a module cannot look up others."
+      require (isNode id) "${option}.cards.ids: ${show id} is not a name of /dev/tenstorrent/by-id, such as blackhole-0123456789abcdef; a module cannot look up others."
     ) ids;
 
   secrets =
@@ -145,10 +152,12 @@ let
       ) "${option}.secrets: ${show name} is set in plain sight as well."
     ) instance.secrets
     ++ withoutDuplicates "${option}.secrets" "name it once" instance.secrets
-    ++ require (
-      instance.secrets == [ ] || instance.environmentFile != null
-    ) "${option}.secrets: ${show instance.secrets} get no value, as ${option}.environmentFile is not set."
-    ++ lib.optionals (instance.environmentFile != null) (ofPath "${option}.environmentFile" instance.environmentFile);
+    ++
+      require (instance.secrets == [ ] || instance.environmentFile != null)
+        "${option}.secrets: ${show instance.secrets} get no value, as ${option}.environmentFile is not set."
+    ++ lib.optionals (instance.environmentFile != null) (
+      ofPath "${option}.environmentFile" instance.environmentFile
+    );
 
   model =
     option: instance:
@@ -158,7 +167,9 @@ let
     require (
       id != null || path != null
     ) "${option}.model: neither `id` nor `path` is set, so there is nothing to serve."
-    ++ require (id == null || (id != "" && !(hasPrefix "-" id))) "${option}.model.id: ${show id} is not a Hugging Face id."
+    ++ require (
+      id == null || (id != "" && !(hasPrefix "-" id))
+    ) "${option}.model.id: ${show id} is not a Hugging Face id."
     ++ lib.optionals (path != null) (ofPath "${option}.model.path" path)
     ++ variables "${option}.model.environment" instance.model.environment;
 in
@@ -170,8 +181,9 @@ in
     require (isName name) "${option}: ${show name} cannot be part of a unit's name."
     ++ require (isName instance.arm) "${option}.arm: ${show instance.arm} cannot be part of a container's name."
     ++ require (isImage instance.image) "${option}.image: ${show instance.image} is not the name of an image."
-    ++ require (instance.cacheFormat != "" && !(lib.hasInfix "/" instance.cacheFormat))
-      "${option}.cacheFormat: ${show instance.cacheFormat} cannot be part of a folder's name."
+    ++ require (
+      instance.cacheFormat != "" && !(lib.hasInfix "/" instance.cacheFormat)
+    ) "${option}.cacheFormat: ${show instance.cacheFormat} cannot be part of a folder's name."
     ++ ofMountable "${option}.cacheFormat" instance.cacheFormat
     ++ ofPath "${option}.metalHome" instance.metalHome
     ++ model option instance
@@ -189,8 +201,12 @@ in
         !(characters.containsAny characters.noncharacters argument)
       ) "${option}: ${show argument} holds a Unicode noncharacter, and systemd drops a line that does."
     ) launch.arguments
-    ++ concatLists (lib.imap0 (index: overlay "${option}.overlays[${toString index}]") instance.overlays)
-    ++ withoutDuplicates "${option}.overlays" "one target takes one source" (map (o: o.target) instance.overlays);
+    ++ concatLists (
+      lib.imap0 (index: overlay "${option}.overlays[${toString index}]") instance.overlays
+    )
+    ++ withoutDuplicates "${option}.overlays" "one target takes one source" (
+      map (o: o.target) instance.overlays
+    );
 
   # first, second: { path, instance, launch }
   ofPair =
@@ -199,29 +215,37 @@ in
       lower = map lib.toLower;
       shared = filter (source: elem source (lower second.launch.sources)) (lower first.launch.sources);
       named = one: one.instance.cards.ids != [ ];
-      any' = address: elem address [ "0.0.0.0" "::" ];
+      any' =
+        address:
+        elem address [
+          "0.0.0.0"
+          "::"
+        ];
       a = first.instance.address;
       b = second.instance.address;
     in
-    require (shared == [ ]) "${second.path}.cards: ${show shared} belongs to ${first.path} as well; a card has one engine."
-    ++ require (
-      named first == named second
-    ) "${second.path}.cards.ids: ${show second.instance.cards.ids} against ${show first.instance.cards.ids} of ${first.path}; whether they share a card cannot be known. Name the cards of both."
+    require (
+      shared == [ ]
+    ) "${second.path}.cards: ${show shared} belongs to ${first.path} as well; a card has one engine."
+    ++
+      require (named first == named second)
+        "${second.path}.cards.ids: ${show second.instance.cards.ids} against ${show first.instance.cards.ids} of ${first.path}; whether they share a card cannot be known. Name the cards of both."
     ++ require (
       first.instance.port != second.instance.port || !(a == b || any' a || any' b)
     ) "${second.path}.port: ${toString second.instance.port} is the port of ${first.path} as well."
-    ++ require (
-      first.instance.arm != second.instance.arm
-    ) "${second.path}.arm: ${show second.instance.arm} is the arm of ${first.path} as well; containers have one name each.";
+    ++
+      require (first.instance.arm != second.instance.arm)
+        "${second.path}.arm: ${show second.instance.arm} is the arm of ${first.path} as well; containers have one name each.";
 
   warningsOf =
     option: instance:
     optional (!(hasDigest instance.image))
       "${option}.image: ${show instance.image} has no digest (@sha256:…), so the tag may name another image tomorrow."
     ++ map (
-      key: "${option}.tt.${key}: the Tenstorrent plugin ignores keys that it does not know, and this one is not on its list."
+      key:
+      "${option}.tt.${key}: the Tenstorrent plugin ignores keys that it does not know, and this one is not on its list."
     ) (filter (key: !(elem key knownTt)) (attrNames instance.tt))
-    ++ optional (
-      instance.environmentFile != null && hasPrefix builtins.storeDir instance.environmentFile
-    ) "${option}.environmentFile: ${show instance.environmentFile} is in the Nix store, which everyone can read.";
+    ++
+      optional (instance.environmentFile != null && hasPrefix builtins.storeDir instance.environmentFile)
+        "${option}.environmentFile: ${show instance.environmentFile} is in the Nix store, which everyone can read.";
 }

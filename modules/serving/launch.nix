@@ -48,7 +48,8 @@ let
     TT_METAL_CACHE = "/cache/jit";
   };
 
-  asked = fixedEnvironment // model.environment // instance.environment // instance.weightsEnvironment;
+  asked =
+    fixedEnvironment // model.environment // instance.environment // instance.weightsEnvironment;
   environment = asked // derivedEnvironment;
 
   key = cacheKey {
@@ -89,8 +90,14 @@ let
   ]
   ++ lib.optional instance.hugepages (writable "/dev/hugepages-1G" "/dev/hugepages-1G")
   ++ map ({ source, target }: readOnly source "${instance.metalHome}/${target}") instance.overlays;
-  writable = source: target: { inherit source target; readonly = false; };
-  readOnly = source: target: { inherit source target; readonly = true; };
+  writable = source: target: {
+    inherit source target;
+    readonly = false;
+  };
+  readOnly = source: target: {
+    inherit source target;
+    readonly = true;
+  };
 
   # docker reads an IPv6 address only in brackets.
   address = if lib.hasInfix ":" instance.address then "[${instance.address}]" else instance.address;
@@ -125,7 +132,9 @@ in
   ++ option "--log-opt" "max-size=64m"
   ++ option "--log-opt" "max-file=4"
   ++ lib.concatMap (option "--label") (lib.mapAttrsToList pair labels)
-  ++ lib.concatLists (lib.imap0 (position: source: option "--device" "${source}:${node position}") sources)
+  ++ lib.concatLists (
+    lib.imap0 (position: source: option "--device" "${source}:${node position}") sources
+  )
   ++ lib.concatMap (
     mount:
     option "--mount" "type=bind,src=${mount.source},dst=${mount.target}${lib.optionalString mount.readonly ",readonly"}"

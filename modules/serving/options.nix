@@ -61,7 +61,14 @@ in
         types.submodule (
           { name, config, ... }:
           {
-            options = import ./instance.nix { inherit lib valueTypes name config; };
+            options = import ./instance.nix {
+              inherit
+                lib
+                valueTypes
+                name
+                config
+                ;
+            };
           }
         )
       );

@@ -33,7 +33,9 @@ let
           "-c"
           ''eval "$buildCommand"''
         ];
-        PATH = builtins.concatStringsSep ":" (map (package: "${package}/bin") nativeBuildInputs ++ [ hostPath ]);
+        PATH = builtins.concatStringsSep ":" (
+          map (package: "${package}/bin") nativeBuildInputs ++ [ hostPath ]
+        );
         HOME = "/homeless-shelter";
       }
     )

@@ -98,18 +98,19 @@ in
       name = "an option declared twice";
       expr =
         (lib.evalModules {
-          modules = map
-            (file: {
-              _file = file;
-              options.x = mkOption {
-                type = types.int;
-                description = "x";
-              };
-            })
-            [
-              "one.nix"
-              "two.nix"
-            ];
+          modules =
+            map
+              (file: {
+                _file = file;
+                options.x = mkOption {
+                  type = types.int;
+                  description = "x";
+                };
+              })
+              [
+                "one.nix"
+                "two.nix"
+              ];
         }).config.x;
       message = "The option `x' in `one.nix' is already declared in `two.nix'.";
     }
@@ -142,7 +143,14 @@ in
       expr =
         (lib.evalModules {
           modules = [
-            { imports = [ { options = { }; x = 1; } ]; }
+            {
+              imports = [
+                {
+                  options = { };
+                  x = 1;
+                }
+              ];
+            }
           ];
         }).config;
       message = "Module `:anon-1:anon-1' has an unsupported attribute `x'.";

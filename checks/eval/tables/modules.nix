@@ -44,10 +44,12 @@ in
       expr = one (types.attrsOf types.int) [
         (lib.mkIf true {
           a = lib.mkIf false 1;
-          b = lib.mkIf true (lib.mkMerge [
-            (lib.mkDefault 1)
-            2
-          ]);
+          b = lib.mkIf true (
+            lib.mkMerge [
+              (lib.mkDefault 1)
+              2
+            ]
+          );
         })
         (lib.mkIf false { c = throw "a false condition was looked into"; })
       ];

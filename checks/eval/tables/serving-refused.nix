@@ -10,7 +10,12 @@ let
     model.path = lib.mkDefault "/m";
     mesh = lib.mkDefault "P150";
   };
-  with' = instance: lib.mkMerge [ good instance ];
+  with' =
+    instance:
+    lib.mkMerge [
+      good
+      instance
+    ];
   instances =
     definitions:
     harness [
@@ -22,7 +27,11 @@ let
     options:
     harness [
       ../../../modules/tenstorrent-serving.nix
-      { services.tenstorrent-serving = options // { instances.e = good; }; }
+      {
+        services.tenstorrent-serving = options // {
+          instances.e = good;
+        };
+      }
     ];
   at = "services.tenstorrent-serving.instances.e";
 
@@ -30,7 +39,9 @@ let
   refused = name: instance: sentences: {
     name = "refused: ${name}";
     expr = (one instance).failing;
-    expected = map (sentence: if lib.hasPrefix "services." sentence then sentence else "${at}.${sentence}") sentences;
+    expected = map (
+      sentence: if lib.hasPrefix "services." sentence then sentence else "${at}.${sentence}"
+    ) sentences;
   };
   accepted = name: instance: refused name instance [ ];
   pair = name: a: b: sentences: {
@@ -77,14 +88,11 @@ in
         "blackhole-bb"
       ];
     })
-    (refused "ids that are not as many as the count"
-      {
-        mesh = "P150x2";
-        cards.count = 2;
-        cards.ids = [ "blackhole-aa" ];
-      }
-      [ "cards.ids: [\"blackhole-aa\"] names 1 cards, but ${at}.cards.count is 2." ]
-    )
+    (refused "ids that are not as many as the count" {
+      mesh = "P150x2";
+      cards.count = 2;
+      cards.ids = [ "blackhole-aa" ];
+    } [ "cards.ids: [\"blackhole-aa\"] names 1 cards, but ${at}.cards.count is 2." ])
     (refused "two cards that are one"
       {
         mesh = "P150x2";
@@ -126,11 +134,16 @@ in
         tt.d = 0.1234567;
       }
       (
-        map (option: "${option}: the number needs more than six significant digits, which would be lost on the command line; write it as text.") [
-          "settings.a"
-          "settings.b[1].c"
-          "tt.d"
-        ]
+        map
+          (
+            option:
+            "${option}: the number needs more than six significant digits, which would be lost on the command line; write it as text."
+          )
+          [
+            "settings.a"
+            "settings.b[1].c"
+            "tt.d"
+          ]
       )
     )
     (refused "derived variables, in each place"
@@ -145,7 +158,9 @@ in
         "weightsEnvironment.TT_CACHE_PATH: \"/x\" may not be set; the cache is chosen by its key."
       ]
     )
-    (refused "what is no variable" { environment."A=B" = ""; } [ "environment: \"A=B\" is not a name of a variable." ])
+    (refused "what is no variable" { environment."A=B" = ""; } [
+      "environment: \"A=B\" is not a name of a variable."
+    ])
     (refused "a secret in plain sight" { environment.HF_TOKEN = "s3cret"; } [
       "environment.HF_TOKEN: a secret's value may not be here, where everyone can read it; name it in `secrets`."
     ])
@@ -177,16 +192,11 @@ in
         ];
       }
       (
-        map
-          (
-            what:
-            "${what}, which docker's --mount cannot carry."
-          )
-          [
-            "model.path: \"/a,b\" has a comma, a double quote or a control character"
-            "overlays[0].source: \"/c\\\"d\" has a comma, a double quote or a control character"
-            "overlays[0].target: \"e\\nf\" has a comma, a double quote or a control character"
-          ]
+        map (what: "${what}, which docker's --mount cannot carry.") [
+          "model.path: \"/a,b\" has a comma, a double quote or a control character"
+          "overlays[0].source: \"/c\\\"d\" has a comma, a double quote or a control character"
+          "overlays[0].target: \"e\\nf\" has a comma, a double quote or a control character"
+        ]
       )
     )
     (refused "paths that are relative, or leave their place"
@@ -214,19 +224,30 @@ in
         "overlays[1].target: \"a/../../b\" is not a path below metalHome."
       ]
     )
-    (refused "two overlays with one target"
+    (refused "two overlays with one target" {
+      overlays =
+        map
+          (source: {
+            inherit source;
+            target = "t";
+          })
+          [
+            "/a"
+            "/b"
+          ];
+    } [ "overlays: [\"t\"] named more than once; one target takes one source." ])
+    (refused "an id that would be read as a flag"
       {
-        overlays = map (source: { inherit source; target = "t"; }) [
-          "/a"
-          "/b"
-        ];
+        model.path = null;
+        model.id = "--trust-remote-code";
       }
-      [ "overlays: [\"t\"] named more than once; one target takes one source." ]
+      [
+        "model.id: \"--trust-remote-code\" is not a Hugging Face id."
+      ]
     )
-    (refused "an id that would be read as a flag" { model.path = null; model.id = "--trust-remote-code"; } [
-      "model.id: \"--trust-remote-code\" is not a Hugging Face id."
+    (refused "no model" { model.path = null; } [
+      "model: neither `id` nor `path` is set, so there is nothing to serve."
     ])
-    (refused "no model" { model.path = null; } [ "model: neither `id` nor `path` is set, so there is nothing to serve." ])
     (refused "names that docker or a folder cannot have"
       {
         arm = "-x";
@@ -249,7 +270,11 @@ in
     )
     {
       name = "refused: folders of all instances";
-      expr = (top { cacheDir = "cache"; hfDir = "/a,b"; }).failing;
+      expr =
+        (top {
+          cacheDir = "cache";
+          hfDir = "/a,b";
+        }).failing;
       expected = [
         "services.tenstorrent-serving.cacheDir: \"cache\" is not an absolute path."
         "services.tenstorrent-serving.hfDir: \"/a,b\" has a comma, a double quote or a control character, which docker's --mount cannot carry."
@@ -274,10 +299,25 @@ in
     (pair "one port for two" onA (onB // { port = 1; }) [
       "port: 1 is the port of services.tenstorrent-serving.instances.a as well."
     ])
-    (pair "one port on all addresses" onA (onB // { port = 1; address = "0.0.0.0"; }) [
-      "port: 1 is the port of services.tenstorrent-serving.instances.a as well."
-    ])
-    (pair "nothing of one port on two addresses" onA (onB // { port = 1; address = "127.0.0.2"; }) [ ])
+    (pair "one port on all addresses" onA
+      (
+        onB
+        // {
+          port = 1;
+          address = "0.0.0.0";
+        }
+      )
+      [
+        "port: 1 is the port of services.tenstorrent-serving.instances.a as well."
+      ]
+    )
+    (pair "nothing of one port on two addresses" onA (
+      onB
+      // {
+        port = 1;
+        address = "127.0.0.2";
+      }
+    ) [ ])
     (pair "one arm for two" onA (onB // { arm = "a"; }) [
       "arm: \"a\" is the arm of services.tenstorrent-serving.instances.a as well; containers have one name each."
     ])

@@ -19,16 +19,24 @@ let
   at = "services.tenstorrent-serving.instances.e";
 
   nest =
-    path: value: if path == [ ] then value else { ${builtins.head path} = nest (builtins.tail path) value; };
+    path: value:
+    if path == [ ] then value else { ${builtins.head path} = nest (builtins.tail path) value; };
   mistyped = option: value: message: {
     name = "type: ${option}";
-    expr = unitsOf (lib.mkMerge [ good (nest (lib.splitString "." option) value) ]);
+    expr = unitsOf (
+      lib.mkMerge [
+        good
+        (nest (lib.splitString "." option) value)
+      ]
+    );
     message = "`${at}.${option}' ${message}";
   };
 in
 {
   errors = [
-    (mistyped "port" "8000" "is not of type `16 bit unsigned integer; between 0 and 65535 (both inclusive)'")
+    (mistyped "port" "8000"
+      "is not of type `16 bit unsigned integer; between 0 and 65535 (both inclusive)'"
+    )
     (mistyped "cards.count" 0 "is not of type `positive integer, meaning >0'")
     (mistyped "cards.ids" "blackhole-aa" "is not of type `list of string'")
     (mistyped "environment.A" 1 "is not of type `string'")

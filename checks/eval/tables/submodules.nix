@@ -14,38 +14,43 @@ in
   values = [
     {
       name = "a submodule may have an option named config";
-      expr = one (types.submodule { options.config = mkOption { type = types.int; }; }) [ { config = 3; } ];
+      expr = one (types.submodule { options.config = mkOption { type = types.int; }; }) [
+        { config = 3; }
+      ];
       expected.config = 3;
     }
     {
       name = "submodules know their name, merge over files and keep priorities";
-      expr = one (types.attrsOf (
-        types.submodule (
-          { name, config, ... }:
-          {
-            options = {
-              label = mkOption {
-                type = types.str;
-                default = "the ${name}";
-              };
-              port = mkOption { type = types.port; };
-              next = mkOption {
-                type = types.int;
-                default = config.port + 1;
-              };
-            };
-          }
-        )
-      )) [
-        { a.port = lib.mkDefault 1; }
-        {
-          a.port = 80;
-          b = lib.mkIf true { port = 90; };
-        }
-        { b.label = lib.mkForce "b"; }
-        { c = lib.mkIf false { port = 1; }; }
-        { b = { config, ... }: { next = config.port * 2; }; }
-      ];
+      expr =
+        one
+          (types.attrsOf (
+            types.submodule (
+              { name, config, ... }:
+              {
+                options = {
+                  label = mkOption {
+                    type = types.str;
+                    default = "the ${name}";
+                  };
+                  port = mkOption { type = types.port; };
+                  next = mkOption {
+                    type = types.int;
+                    default = config.port + 1;
+                  };
+                };
+              }
+            )
+          ))
+          [
+            { a.port = lib.mkDefault 1; }
+            {
+              a.port = 80;
+              b = lib.mkIf true { port = 90; };
+            }
+            { b.label = lib.mkForce "b"; }
+            { c = lib.mkIf false { port = 1; }; }
+            { b = { config, ... }: { next = config.port * 2; }; }
+          ];
       expected = {
         a = {
           label = "the a";
@@ -73,7 +78,10 @@ in
               };
             in
             {
-              alone = mkOption { inherit type; default = { }; };
+              alone = mkOption {
+                inherit type;
+                default = { };
+              };
               bare = mkOption { inherit type; };
               list = mkOption { type = types.listOf type; };
               none = mkOption { type = types.nullOr type; };
@@ -101,32 +109,35 @@ in
     }
     {
       name = "free-form settings beside declared ones";
-      expr = one (types.submodule {
-        freeformType = types.attrsOf json;
-        options.port = mkOption {
-          type = types.port;
-          default = 8000;
-        };
-      }) [
-        {
-          max-model-len = 65536;
-          deep = {
-            a = [
-              1
-              null
-              "x"
-            ];
-            b = lib.mkDefault 1.5;
-          };
-          trust = true;
-        }
-        {
-          deep.b = 2;
-          deep.c = null;
-          max-model-len = lib.mkForce 4096;
-          gone = lib.mkIf false 1;
-        }
-      ];
+      expr =
+        one
+          (types.submodule {
+            freeformType = types.attrsOf json;
+            options.port = mkOption {
+              type = types.port;
+              default = 8000;
+            };
+          })
+          [
+            {
+              max-model-len = 65536;
+              deep = {
+                a = [
+                  1
+                  null
+                  "x"
+                ];
+                b = lib.mkDefault 1.5;
+              };
+              trust = true;
+            }
+            {
+              deep.b = 2;
+              deep.c = null;
+              max-model-len = lib.mkForce 4096;
+              gone = lib.mkIf false 1;
+            }
+          ];
       expected = {
         deep = {
           a = [

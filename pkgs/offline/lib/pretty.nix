@@ -44,9 +44,7 @@ let
       below = show (depth + 1) (indent + "  ");
       showAttr =
         name: inner:
-        "${lib.escapeNixIdentifier name} = ${
-          addErrorContext "while evaluating an attribute `${name}`" (below inner)
-        };";
+        "${lib.escapeNixIdentifier name} = ${addErrorContext "while evaluating an attribute `${name}`" (below inner)};";
     in
     if depth > depthLimit then
       "\"<unevaluated>\""
@@ -74,7 +72,8 @@ let
       shown = tryEval (show 0 "" def.value);
       lines = linesOf shown.value;
       text =
-        lib.concatStringsSep "\n    " (lib.take 5 lines) + lib.optionalString (lib.length lines > 5) "\n    ...";
+        lib.concatStringsSep "\n    " (lib.take 5 lines)
+        + lib.optionalString (lib.length lines > 5) "\n    ...";
     in
     "\n- In `${def.file}'"
     + lib.optionalString shown.success (if lib.length lines > 1 then ":\n    ${text}" else ": ${text}");
@@ -85,7 +84,6 @@ in
 
   # a."b.c".d; placeholders such as * and <name> stay bare
   showOption = lib.concatMapStringsSep "." (
-    part:
-    if part == "*" || lib.match "<.*>" part != null then part else lib.escapeNixIdentifier part
+    part: if part == "*" || lib.match "<.*>" part != null then part else lib.escapeNixIdentifier part
   );
 }

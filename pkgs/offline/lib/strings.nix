@@ -79,6 +79,5 @@ in
       lib.escapeNixString name;
 
   isStringLike = value: isString value || isPath value || value ? outPath || value ? __toString;
-  isStorePath =
-    value: lib.isStringLike value && dirOf (toString value) == builtins.storeDir;
+  isStorePath = value: lib.isStringLike value && dirOf (toString value) == builtins.storeDir;
 }

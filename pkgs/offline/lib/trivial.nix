@@ -19,7 +19,10 @@ lib: {
   isFunction = f: builtins.isFunction f || (f ? __functor && lib.isFunction (f.__functor f));
   functionArgs =
     f:
-    if f ? __functor then f.__functionArgs or (lib.functionArgs (f.__functor f)) else builtins.functionArgs f;
+    if f ? __functor then
+      f.__functionArgs or (lib.functionArgs (f.__functor f))
+    else
+      builtins.functionArgs f;
 
   # builtins.warn came with Nix 2.23.
   warn = builtins.warn or (message: builtins.trace "evaluation warning: ${message}");

@@ -36,9 +36,9 @@ let
     prefix: options: def:
     let
       where = lib.showOption prefix;
-      base = "The option `${lib.showOption (prefix ++ def.path)}' does not exist. Definition values:${
-        lib.showDefs [ def ]
-      }${suggest prefix options def.path}";
+      base = "The option `${
+        lib.showOption (prefix ++ def.path)
+      }' does not exist. Definition values:${lib.showDefs [ def ]}${suggest prefix options def.path}";
     in
     if lib.attrNames options != [ "_module" ] then
       throw base
@@ -65,14 +65,13 @@ in
       specialArgs ? { },
     }:
     let
-      collected =
-        lib.collectModules (
-          {
-            lib = lib.public;
-            inherit options config specialArgs;
-          }
-          // specialArgs
-        ) (modules ++ [ builtinModule ]);
+      collected = lib.collectModules (
+        {
+          lib = lib.public;
+          inherit options config specialArgs;
+        }
+        // specialArgs
+      ) (modules ++ [ builtinModule ]);
       # Later modules come first: what is imported is merged before what imports it.
       ordered = lib.reverseList collected;
 

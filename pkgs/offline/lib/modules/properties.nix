@@ -33,7 +33,8 @@ in
     config:
     let
       onEach =
-        wrap: map (part: if isAttrs part then mapAttrs (_: wrap) part else part) (lib.spread config.content);
+        wrap:
+        map (part: if isAttrs part then mapAttrs (_: wrap) part else part) (lib.spread config.content);
     in
     {
       merge = concatMap lib.spread config.contents;
@@ -68,9 +69,7 @@ in
             inherit (def) file;
             inherit value;
           })
-          (
-            builtins.addErrorContext "while evaluating definitions from `${def.file}':" (lib.decide def.value)
-          )
+          (builtins.addErrorContext "while evaluating definitions from `${def.file}':" (lib.decide def.value))
       ) defs;
       isOverride = def: tagOf def.value == "override";
       priorityOf = def: if isOverride def then def.value.priority else plainPriority;

@@ -101,8 +101,7 @@ in
       ) declared;
 
       leftOver =
-        lib.mapAttrs (_: result: result.unmatched) results
-        // removeAttrs defined (lib.attrNames results);
+        lib.mapAttrs (_: result: result.unmatched) results // removeAttrs defined (lib.attrNames results);
     in
     {
       options = lib.mapAttrs (_: result: result.options) results;
@@ -111,9 +110,7 @@ in
           [ ]
         else
           lib.concatLists (
-            lib.mapAttrsToList (
-              name: map (def: def // { path = [ name ] ++ def.path or [ ]; })
-            ) leftOver
+            lib.mapAttrsToList (name: map (def: def // { path = [ name ] ++ def.path or [ ]; })) leftOver
           );
     };
 }

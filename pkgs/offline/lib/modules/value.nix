@@ -26,7 +26,8 @@ lib: {
       inherit (settled) definitions;
       verdict = lib.judge type loc definitions;
       # Types that judge their definitions themselves are announced with another word than plain checks.
-      reason = if type ? judge then " TypeError: ${verdict.error}" else " Definition values:${verdict.error}";
+      reason =
+        if type ? judge then " TypeError: ${verdict.error}" else " Definition values:${verdict.error}";
       isDefined = definitions != [ ];
     in
     {
@@ -34,7 +35,8 @@ lib: {
       inherit isDefined;
       value =
         if !isDefined then
-          type.emptyValue.value or (throw "The option `${lib.showOption loc}' was accessed but has no value defined. Try setting the option.")
+          type.emptyValue.value
+            or (throw "The option `${lib.showOption loc}' was accessed but has no value defined. Try setting the option.")
         else if verdict.error == null then
           verdict.value
         else
