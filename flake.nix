@@ -32,13 +32,8 @@
       );
       overlays.default = final: _: { ttx = final.callPackage ./pkgs/ttx.nix { }; };
 
-      # services.tenstorrent-serving
-      nixosModules = rec {
-        tenstorrent-serving = {
-          imports = [ ./modules/tenstorrent-serving.nix ];
-        };
-        default = tenstorrent-serving;
-      };
+      # services.tenstorrent-serving, and production made with it
+      nixosModules = import ./modules;
 
       # one file per check
       checks = forAllSystems (import ./checks);
