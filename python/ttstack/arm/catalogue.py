@@ -7,9 +7,9 @@ from os.path import abspath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ttstack.arm.catalogue_fields import MODEL, PIN
 from ttstack.arm.check import DERIVED_ENV, check_table, describe
 from ttstack.arm.errors import ArmError, ArmFileError
-from ttstack.arm.fields import MODEL, PIN
 from ttstack.arm.layers import Report, read_toml
 from ttstack.arm.near import did_you_mean
 from ttstack.arm.shelf import pin_names

@@ -61,7 +61,7 @@ def _table(fields: Mapping[str, Field], required: tuple[str, ...] = ()) -> Schem
 
 
 def _field(name: str, field: Field) -> Schema:
-    schema: Schema = {"description": field.doc}
+    schema: Schema = {"description": field.doc + (f"; by default {field.otherwise}" if field.otherwise else "")}
     if field.default not in (None, ""):
         schema["default"] = field.default
     return schema | _content(name, field)
