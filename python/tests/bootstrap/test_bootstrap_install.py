@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import Machine
+    from bootstrap_machine import Machine
 
 
 def test_what_is_missing_is_installed_and_each_thing_has_a_reason(bare: Machine) -> None:
