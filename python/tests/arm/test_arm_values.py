@@ -202,6 +202,8 @@ def test_a_pin_extends_the_flags(tmp_path: Path) -> None:
     assert load_text(tmp_path, ARM + FLAGS, pin=pin).arm.engine.args == {"new-flag": 3}
     keys = [p.key for p in problems_of(tmp_path, ARM + FLAGS)]
     assert keys == ["engine.args.new-flag", "engine.tt.new_option"]
+    (problem,) = problems_of(tmp_path, ARM + '[engine.args]\n"tt.new_option" = true\n', pin=pin)
+    assert problem.key == 'engine.args."tt.new_option"'
     wrong = pin.replace('"int"', '"str"').replace('"bool"', '"int"')
     messages = [p.message for p in problems_of(tmp_path, ARM + FLAGS, pin=wrong)]
     assert messages == ["expected text, not the number 3", "expected an integer, not true"]

@@ -94,6 +94,7 @@ LINES = [
     (C, "mesh = 'P150'", "cards.mesh", "the mesh P150 has 1 cards, but 2 are asked for", "2 cards make P150x2"),
     (C, "mesh = '(2,2)'", "cards.mesh", "has 4 cards, but 2", ""),
     (C, "mesh = '(1, 2)'", "cards.mesh", "unknown mesh", "(1,2)"),
+    (C, "mesh = '(1,2)x'", "cards.mesh", "unknown mesh", ""),
     (C, "mesh = '(0,2)'", "cards.mesh", "unknown mesh", ""),
     (C, "mesh = 2", "cards.mesh", "expected text", ""),
     (C, "ids = ['0000:01:00.0']", "cards.ids", "1 ids, but cards.count is 2", ""),
