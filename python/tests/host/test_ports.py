@@ -27,6 +27,16 @@ def test_the_listener_is_found_and_the_port_is_busy(family: int, host: str) -> N
     assert not ports.busy(host, port)
 
 
+def test_a_connection_is_no_listener() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            there, _ = server.accept()
+            server.close()
+            assert ports.listening_inodes(port) == frozenset()
+            there.close()
+
+
 def test_a_connection_that_lingers_does_not_make_a_port_busy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

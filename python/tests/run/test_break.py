@@ -29,7 +29,7 @@ def test_a_signal_waits_for_a_safe_point_and_later_ones_do_not_rename_it() -> No
 def test_inside_breaking_it_breaks_at_once_and_only_once() -> None:
     with Interrupts() as interrupts:
         after = []
-        with pytest.raises(InterruptedRunError), interrupts.breaking():
+        with pytest.raises(InterruptedRunError), interrupts.breaking():  # noqa: PT012 - the tidying up is the point
             try:
                 os.kill(os.getpid(), signal.SIGHUP)
             finally:

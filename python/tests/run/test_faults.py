@@ -52,6 +52,9 @@ def test_a_fault_ends_as_it_should(  # noqa: PLR0913, PLR0917 - a row of the tab
         assert len(world.engines()) == 1
     else:
         assert world.clean()
+    if code in {4, 5}:
+        assert result.state is not None
+        assert (result.state.phase, result.state.reason) == ("stopped", "stopped")
     if code == 1 and reason.startswith(("engine", "boot", "lock")):
         assert world.recorder.tail == result_tail(world, result.run)
         assert 0 < len(world.recorder.tail) <= 20

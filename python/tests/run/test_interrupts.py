@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ttstack.run.state import run_folder
+
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
@@ -108,14 +110,17 @@ def test_ctrl_c_while_an_engine_boots_waits_for_it_to_end(world: World) -> None:
 
 
 def test_a_killed_ttx_leaves_a_supervisor_that_stops_the_engine_and_closes_the_record(world: World) -> None:
-    world.arm("slow", "hang:mesh")
+    world.arm("slow", "hang:mesh", boot_timeout_s=600)
     ttx = world.start("run", "slow")
     wait_for_line(ttx, "boot: device")
-    ttx.kill()
+    os.killpg(ttx.pid, signal.SIGKILL)  # as when a terminal or a job goes away: the supervisor is in no group of ours
     ttx.communicate()
     check_left(world)
     (run,) = world.store.read().runs
     assert run.closed is not None
+    state = run_folder(world.places.state, run.id).read()
+    assert state is not None
+    assert (state.phase, state.reason, state.exit_code) == ("stopped", "owner_died", 0)
     assert (run.closed.outcome, run.closed.reason) == ("aborted", "owner_died")
 
 

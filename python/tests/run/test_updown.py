@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 import urllib.request
 from dataclasses import replace
@@ -272,6 +273,47 @@ def test_an_unknown_suite_is_a_usage_error_and_no_record(world: World) -> None:
 def test_a_program_that_is_not_there_fails_the_run(world: World) -> None:
     outcome = world.execute(world.arm(), engine_command=("no-such-engine-here",))
     assert (outcome.exit_code, outcome.error.reason) == (1, "engine_not_started")  # type: ignore[union-attr]
+    assert world.clean()
+
+
+LAST_WORDS = """
+import time
+print("EngineCore failed to start.", flush=True)
+time.sleep(0.5)
+print("RuntimeError: the root cause", flush=True)
+raise SystemExit(3)
+"""
+
+
+def test_an_engine_that_failed_may_say_why(world: World) -> None:
+    outcome = world.execute(world.arm(), engine_command=(sys.executable, "-c", LAST_WORDS))
+    assert (outcome.exit_code, outcome.error.reason) == (1, "engine_failed")  # type: ignore[union-attr]
+    assert world.recorder.tail[-1] == "RuntimeError: the root cause"
+    assert outcome.state is not None
+    assert outcome.state.exit_code == 3
+
+
+STRAY = """
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True, close_fds=False)
+"""
+# A child with no mark in its environment, but in the engine's session.
+UNMARKED = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={}, close_fds=False)
+"""
+SERVES = 'print("Application startup complete.", flush=True)\ntime.sleep(600)\n'
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"), [(STRAY, "engine_died"), (STRAY + SERVES, "identity"), (UNMARKED, "engine_died")]
+)
+def test_children_are_stopped_with_their_engine(world: World, program: str, reason: str) -> None:
+    outcome = world.execute(world.arm(), engine_command=(sys.executable, "-c", program))
+    assert outcome.error is not None
+    assert outcome.error.reason == reason
+    assert outcome.state is not None
+    assert outcome.state.phase == "stopped"
     assert world.clean()
 
 
