@@ -38,19 +38,26 @@ def _nix(machine: Machine, *words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "call"),
     [
-        (["build", ".#x"], "nix build {o} .#x"),
-        (["run", ".#x", "--", "build"], "nix run {o} .#x -- build"),
+        (["build", ".#x"], "nix build {o} {f}#x"),
+        (["run", "nixpkgs#x", "--", "build"], "nix run {o} nixpkgs#x -- build"),
+        (["flake", "show", "."], "nix flake show {o} {f}"),
         (["flake", "check"], "nix flake check {o}"),
         (["store", "gc"], "nix store gc"),
         (["--version"], "nix --version"),
     ],
 )
 def test_the_override_stands_where_the_subcommand_takes_it(offline: Machine, words: list[str], call: str) -> None:
-    assert _nix(offline, *words) == call.format(o=f"{OVERRIDE}{offline.root}/pkgs/offline")
+    flake = f"git+file://{offline.root}?shallow=1"
+    assert _nix(offline, *words) == call.format(o=f"{OVERRIDE}{offline.root}/pkgs/offline", f=flake)
+
+
+def test_in_another_folder_a_dot_is_that_folder(ready: Machine, tmp_path: Path) -> None:
+    ready.run("nix", "build", ".#x", cwd=tmp_path)
+    assert ready.calls("nix")[-1] == "nix build .#x"
 
 
 def test_the_locked_nixpkgs_needs_no_override_and_no_settings_of_the_stand_in(ready: Machine) -> None:
-    assert _nix(ready, "build", ".#x") == "nix build .#x"
+    assert _nix(ready, "build", "nixpkgs#x") == "nix build nixpkgs#x"
     assert set(ready.config()) == {"extra-experimental-features", "warn-dirty"}
 
 
