@@ -6,6 +6,8 @@ let
   src = lib.fileset.toSource {
     root = ../.;
     fileset = lib.fileset.unions [
+      ../CONTRIBUTING.md
+      ../README.md
       ../arms
       ../bootstrap
       ../checks/python-imports

@@ -62,17 +62,27 @@ def unknown_verb(name: str, verbs: Iterable[str]) -> UsageError:
     return UsageError(what, hint=f"did you mean: ttx {near[0]}" if near else "see: ttx --help")
 
 
-def parse(module: object, name: str, summary: str, context: Context, words: Sequence[str]) -> int:
-    """Parse a verb's own arguments and call what they name."""
+def verb_parser(module: object, name: str, summary: str) -> argparse.ArgumentParser:
+    """Make the parser of a verb's own arguments."""
     verb = cast("Verb", module)
     parser = argparse.ArgumentParser(
         prog=f"ttx {name}",
-        description=summary[:1].upper() + summary[1:] + ".",
+        description=sentence(summary),
         epilog=f"examples:\n{verb.EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.configure(parser)
-    args = parser.parse_args(words)
+    return parser
+
+
+def sentence(summary: str) -> str:
+    """Make a sentence of a summary."""
+    return f"{summary[:1].upper()}{summary[1:]}."
+
+
+def parse(module: object, name: str, summary: str, context: Context, words: Sequence[str]) -> int:
+    """Parse a verb's own arguments and call what they name."""
+    args = verb_parser(module, name, summary).parse_args(words)
     func = cast("Callable[[Context, argparse.Namespace], int]", args.func)
     return func(context, args)
 
@@ -88,7 +98,7 @@ def leaf(
     parser = commands.add_parser(
         name,
         help=summary,
-        description=summary[:1].upper() + summary[1:] + ".",
+        description=sentence(summary),
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -23,6 +23,15 @@ VERBS: dict[str, str] = {
     "unit": "print a systemd unit for an arm, for hosts without NixOS",
 }
 
+GLOBALS: dict[str, str] = {
+    "-h, --help": "this page",
+    "--version": "the version",
+    "-v, --verbose": "echo the command of an engine that is started, on stderr",
+    "--arms DIR": "the folder of arms (default: $TTX_ARMS, else ./arms or that of a parent folder,\n"
+    "else the arms that came with ttx)",
+}
+"""Options before the verb. ``ttstack.cli.command.split_globals`` reads them."""
+
 _EXAMPLES = """\
 examples:
   ttx arm ls                     which arms there are
@@ -35,20 +44,20 @@ examples:
 
 
 def _usage() -> str:
-    width = max(map(len, VERBS))
-    verbs = "\n".join(f"  {name:<{width}}  {text}" for name, text in VERBS.items())
+    verbs, options = _columns(VERBS), _columns(GLOBALS)
     return (
         "usage: ttx [-v] [--arms DIR] VERB ...\n\n"
         "Serve, try and measure models on Tenstorrent Blackhole cards.\n\n"
-        f"verbs:\n{verbs}\n\n"
-        "options:\n"
-        "  -h, --help     this page\n"
-        "  --version      the version\n"
-        "  -v, --verbose  echo each command that is started, on stderr\n"
-        "  --arms DIR     the folder of arms (default: $TTX_ARMS, else ./arms or that of a parent folder,\n"
-        "                 else the arms that came with ttx)\n\n"
+        f"verbs:\n{verbs}\n"
+        f"options:\n{options}\n"
         f"{_EXAMPLES}"
     )
+
+
+def _columns(rows: dict[str, str]) -> str:
+    width = max(map(len, rows))
+    further = "\n" + " " * (width + 4)
+    return "".join(f"  {name:<{width}}  {text.replace(chr(10), further)}\n" for name, text in rows.items())
 
 
 def main(argv: Sequence[str]) -> int:

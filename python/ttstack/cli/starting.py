@@ -1,4 +1,7 @@
-"""What ``ttx run`` and ``ttx up`` share: from the command line to a run, and from its outcome to words."""
+"""What ``ttx run`` and ``ttx up`` share: from the command line to a run, and from its outcome to words.
+
+The rooms are imported where something is run, so that help and completion need not wait for them.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ttstack.arm.load import load
-from ttstack.arm.shelf import find_shelf
 from ttstack.cli.command import add_json, note
-from ttstack.cli.hosts import places_for
 from ttstack.errors import UsageError
-from ttstack.run.link import python_path
-from ttstack.run.work import Options
-from ttstack.slots.legacy import legacy_place
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
     from typing import Literal
 
     from ttstack.arm.types import Asked
     from ttstack.cli.command import Context
     from ttstack.host.types import Places
     from ttstack.run.flow import Outcome
+    from ttstack.run.work import Options
 
 WAIT_S = 600.0
 
@@ -43,11 +42,20 @@ def prepare(
     context: Context, args: argparse.Namespace, verb: Literal["run", "up"], suite: str = "smoke"
 ) -> tuple[Asked, Places, Options]:
     """Read the arm and say how and where it is to run. Raises TtxError."""
+    from ttstack.arm.load import load  # noqa: PLC0415 - see the module
+    from ttstack.arm.shelf import find_shelf  # noqa: PLC0415
+    from ttstack.cli.hosts import places_for  # noqa: PLC0415
+    from ttstack.run.work import Options  # noqa: PLC0415
+    from ttstack.slots.legacy import legacy_place  # noqa: PLC0415
+
     asked = load(args.arm, find_shelf(context.arms, os.environ, Path.cwd()))
     if not args.wait >= 0:
         raise UsageError(f"--wait {args.wait:g} is no time to wait", hint="a number of seconds, 0 or more")
     simulated = asked.arm.engine.kind == "sim"
     places = places_for(os.environ, simulated=simulated)
+    engine_command = (sys.executable, "-m", "ttstack.sim") if simulated else None
+    if context.verbose:
+        _echo(asked, engine_command)
     return (
         asked,
         places,
@@ -55,14 +63,24 @@ def prepare(
             verb=verb,
             suite=suite,
             wait_s=0 if args.no_wait else args.wait,
-            engine_command=(sys.executable, "-m", "ttstack.sim") if simulated else None,
+            engine_command=engine_command,
             extra_env=_simulated_env(places) if simulated else {},
             legacy=None if simulated else legacy_place(os.environ),
         ),
     )
 
 
+def _echo(asked: Asked, engine_command: Sequence[str] | None) -> None:
+    from shlex import join  # noqa: PLC0415 - see the module
+
+    from ttstack.render.build import engine_argv  # noqa: PLC0415
+
+    note(f"$ {join(engine_argv(asked, engine_command))}")
+
+
 def _simulated_env(places: Places) -> dict[str, str]:
+    from ttstack.run.link import python_path  # noqa: PLC0415 - see the module
+
     return {
         "TTX_SIM_DEV": str(places.roots.dev / "tenstorrent"),
         "PYTHONPATH": python_path(),

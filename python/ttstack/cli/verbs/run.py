@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ttstack.cli.checklist import checklist
 from ttstack.cli.command import print_json
 from ttstack.cli.starting import add_start, prepare, say_error
-from ttstack.run.flow import execute
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(context: Context, args: argparse.Namespace) -> int:
+    from ttstack.cli.checklist import checklist  # noqa: PLC0415 - help and completion need not wait for it
+    from ttstack.run.flow import execute  # noqa: PLC0415
+
     asked, places, options = prepare(context, args, "run", args.suite)
     with checklist(f"ttx run {asked.arm.name}: {asked.arm.description}") as reporter:
         outcome = execute(asked, places, options, reporter)

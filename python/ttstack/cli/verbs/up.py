@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ttstack.cli.checklist import checklist
 from ttstack.cli.command import print_json
 from ttstack.cli.starting import add_start, prepare, say_error
-from ttstack.records.build import jsonable
-from ttstack.run.flow import execute
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _up(context: Context, args: argparse.Namespace) -> int:
+    from ttstack.cli.checklist import checklist  # noqa: PLC0415 - help and completion need not wait for it
+    from ttstack.records.build import jsonable  # noqa: PLC0415
+    from ttstack.run.flow import execute  # noqa: PLC0415
+
     asked, places, options = prepare(context, args, "up")
     with checklist(f"ttx up {asked.arm.name}: {asked.arm.description}") as reporter:
         outcome = execute(asked, places, options, reporter)
