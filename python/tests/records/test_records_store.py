@@ -10,11 +10,15 @@ import pytest
 from records_kit import OWNER, close_line, open_line
 
 from ttstack.records.errors import RecordsError
+from ttstack.records.log import read_stream
 from ttstack.records.store import Store, encode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+    from typing import BinaryIO
 
+    from ttstack.records.log import Log
     from ttstack.records.types import Owner
 
 
@@ -165,8 +169,11 @@ def test_a_file_that_is_not_ours_to_choose_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "link", tmp_path / "fifo", tmp_path):
         with pytest.raises(RecordsError):
             Store(path).append(open_line())
-    with pytest.raises(RecordsError):
+    with pytest.raises(RecordsError, match="Too many levels of symbolic links"):
         Store(tmp_path / "link").read()
+    for act in (Store(tmp_path / "fifo").read, lambda: Store(tmp_path / "fifo").append(open_line())):
+        with pytest.raises(RecordsError, match="not a regular file"):
+            act()
     assert target.read_bytes() == b"precious"
 
 
@@ -217,19 +224,28 @@ def test_a_line_written_in_two_parts_is_whole(store: Store, monkeypatch: pytest.
 
 
 def test_a_reader_stops_where_a_writer_is_busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that comes after the reader measured the file is not read as torn."""
+    """A line that is begun after the reader looked how long the file is, is not read as torn."""
     store.append(open_line())
-    real = fcntl.flock
 
-    def write_after_unlock(fd: int, how: int) -> None:
-        real(fd, how)
-        if how == fcntl.LOCK_UN:
-            with store.path.open("ab") as file:
-                file.write(b'{"half')
+    def read_late(stream: BinaryIO, size: int, alive: Callable[[Owner], bool]) -> Log:
+        with store.path.open("ab") as file:
+            file.write(b'{"half')
+        return read_stream(stream, size, alive)
 
-    monkeypatch.setattr(fcntl, "flock", write_after_unlock)
+    monkeypatch.setattr("ttstack.records.store.read_stream", read_late)
     log = store.read()
     assert (len(log.runs), log.faults) == (1, ())
+    monkeypatch.undo()
+    assert store.read().torn == 1
+
+
+def test_a_reader_waits_for_the_line_in_the_making(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append(open_line())
+    calls: list[int] = []
+    real = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", lambda fd, how: (calls.append(how), real(fd, how))[1])
+    store.read()
+    assert calls == [fcntl.LOCK_SH | fcntl.LOCK_NB, fcntl.LOCK_UN]
 
 
 def test_ten_thousand_runs_are_read(store: Store) -> None:

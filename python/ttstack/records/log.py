@@ -112,7 +112,7 @@ def nobody(_owner: Owner) -> bool:
 
 
 def read_stream(stream: BinaryIO, size: int, alive: Callable[[Owner], bool]) -> Log:
-    """Read the first ``size`` bytes of a stream of records."""
+    """Read the lines that begin in the first ``size`` bytes of a stream of records."""
     faults: list[Fault] = []
     opens: dict[str, Mapping[str, Any]] = {}
     closes: dict[str, Mapping[str, Any]] = {}
@@ -139,7 +139,6 @@ def read_stream(stream: BinaryIO, size: int, alive: Callable[[Owner], bool]) -> 
 def _lines(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
     # Split at newlines only: text inside a record may hold any other line separator.
     for number, raw in enumerate(stream, 1):
-        raw = raw[:size]  # noqa: PLW2901 - what came after the size was asked for is not ours to judge
         size -= len(raw)
         if raw.strip():
             yield number, raw

@@ -64,7 +64,8 @@ class Store:
         A file that does not exist holds no records. Raises RecordsError when it cannot be read.
         """
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            # O_NONBLOCK: a pipe in the file's place is told below, instead of being waited for.
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
             return Log((), ())
         except OSError as error:
