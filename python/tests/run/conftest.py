@@ -20,6 +20,7 @@ from ttstack.host import process
 from ttstack.host.places import find_places
 from ttstack.run.flow import execute
 from ttstack.run.journal import store_of
+from ttstack.run.link import python_path
 from ttstack.run.runtime import RUN_VARIABLE
 from ttstack.run.work import Options
 from ttstack.sim.host import make_host
@@ -200,7 +201,7 @@ def world(tmp_path: Path, pins: Path) -> Iterator[World]:
         "TTX_STATE": str(tmp_path / "state"),
         "TTX_LOCKS": str(tmp_path / "locks"),
         "TTX_LEGACY_LOCK": str(tmp_path / "ttlock"),
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+        "PYTHONPATH": python_path(),
         "TTX_ARMS": "",
     }
     environ.pop(RUN_VARIABLE, None)
