@@ -10,9 +10,9 @@ from arm_kit import ROOT
 from ttstack.arm.catalogue_fields import MODEL, PIN
 from ttstack.arm.fields import ARM, Field
 from ttstack.arm.load import load
-from ttstack.arm.markdown import code, paragraph, table
 from ttstack.arm.reference import reference_text
 from ttstack.arm.shelf import Shelf
+from ttstack.markdown import code, paragraph, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,9 +11,9 @@ from ttstack.arm.catalogue_fields import MODEL, PIN
 from ttstack.arm.check import DERIVED_ENV, check_table, describe
 from ttstack.arm.errors import ArmError, ArmFileError
 from ttstack.arm.layers import Report, read_toml
-from ttstack.arm.near import did_you_mean
 from ttstack.arm.shelf import pin_names
 from ttstack.arm.types import Model, Pin, Wheel
+from ttstack.near import did_you_mean
 
 if TYPE_CHECKING:
     from ttstack.arm.fields import Field

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ttstack.arm.canonical import DIGITS
 from ttstack.arm.fields import ENV_NAME, FLAG_KINDS, Field
-from ttstack.arm.near import did_you_mean
+from ttstack.near import did_you_mean
 
 if TYPE_CHECKING:
     from ttstack.arm.layers import Report

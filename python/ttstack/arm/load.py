@@ -16,10 +16,10 @@ from ttstack.arm.errors import ArmError, ArmFileError
 from ttstack.arm.fields import ARM, ENGINE, EXPECT
 from ttstack.arm.layers import Layers, Report, lay_over, read_toml
 from ttstack.arm.mesh import DEFAULT
-from ttstack.arm.near import did_you_mean
 from ttstack.arm.rules import check_rules, overlay_source, runtime_of, table
 from ttstack.arm.shelf import CATALOGUE, arm_names, pin_names
 from ttstack.arm.types import Arm, Asked, Cards, Engine, Expect, Overlay
+from ttstack.near import did_you_mean
 
 if TYPE_CHECKING:
     from ttstack.arm.shelf import Shelf

@@ -13,9 +13,9 @@ from ttstack.arm.catalogue_fields import MODEL, PIN
 from ttstack.arm.check import DERIVED_ENV, SECRET_ENV
 from ttstack.arm.fields import ARM, Field
 from ttstack.arm.flags import DOC, KINDS, REFUSED, SIM, TT
-from ttstack.arm.markdown import block, code, paragraph, table
 from ttstack.arm.mesh import DEFAULT, MESHES
 from ttstack.arm.vllm_flags import VLLM
+from ttstack.markdown import block, code, paragraph, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

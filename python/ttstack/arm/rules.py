@@ -12,7 +12,7 @@ from ttstack.arm.check import DERIVED_ENV, describe, path_fault
 from ttstack.arm.fields import CARDS, ENGINE
 from ttstack.arm.flags import KINDS, REFUSED, fits, known_flags, known_options
 from ttstack.arm.mesh import DEFAULT, MESHES, chips
-from ttstack.arm.near import did_you_mean
+from ttstack.near import did_you_mean
 
 if TYPE_CHECKING:
     from ttstack.arm.layers import Report

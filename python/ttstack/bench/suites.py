@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
 from ttstack.bench.smoke import run_smoke
 from ttstack.errors import UsageError
+from ttstack.near import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,5 @@ def find_suite(name: str) -> Suite:
     try:
         return SUITES[name]
     except KeyError:
-        near = get_close_matches(name, SUITES, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(SUITES)}"
+        hint = did_you_mean(name, SUITES) or f"there are: {', '.join(SUITES)}"
         raise UsageError(f"unknown suite {name!r}", hint=hint, reason="unknown_suite") from None

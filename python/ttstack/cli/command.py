@@ -10,11 +10,11 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ttstack.errors import UsageError
+from ttstack.near import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,9 +57,9 @@ def split_globals(words: Sequence[str]) -> tuple[Context, list[str]]:
 
 def unknown_verb(name: str, verbs: Iterable[str]) -> UsageError:
     """Say which verb was probably meant."""
-    near = get_close_matches(name, list(verbs), 1)
     what = f"unknown verb {name!r}" if name else "no verb given"
-    return UsageError(what, hint=f"did you mean: ttx {near[0]}" if near else "see: ttx --help")
+    near = nearest(name, verbs)
+    return UsageError(what, hint=f"did you mean: ttx {near}" if near else "see: ttx --help")
 
 
 def verb_parser(module: object, name: str, summary: str) -> argparse.ArgumentParser:

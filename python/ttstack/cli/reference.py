@@ -10,11 +10,11 @@ import sys
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from ttstack.arm.markdown import block, code, table
 from ttstack.cli.command import sentence
 from ttstack.cli.main import GLOBALS, VERBS
 from ttstack.cli.parsers import all_parsers, arguments, commands
 from ttstack.errors import Exit
+from ttstack.markdown import block, code, table
 
 if TYPE_CHECKING:
     import argparse

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PHASES = ("check", "slot", "boot", "identify", "measure", "stop")
-"""Phases of a run, in order; ``ttx up`` ends after ``identify``."""
-
 
 class Reporter(Protocol):
     """Told of everything, in order."""
@@ -28,22 +25,3 @@ class Reporter(Protocol):
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
         """Hear the last lines of a log, when something went wrong."""
-
-
-class Silent:
-    """Tells nobody."""
-
-    def begin(self, phase: str) -> None:
-        """See ``Reporter``."""
-
-    def detail(self, text: str) -> None:
-        """See ``Reporter``."""
-
-    def check(self, name: str, *, ok: bool | None, detail: str = "") -> None:
-        """See ``Reporter``."""
-
-    def end(self, phase: str, *, ok: bool, seconds: float, detail: str = "") -> None:
-        """See ``Reporter``."""
-
-    def lines(self, title: str, lines: Sequence[str]) -> None:
-        """See ``Reporter``."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ttstack.errors import UsageError
+from ttstack.near import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -100,8 +100,7 @@ def parse(texts: Iterable[str]) -> Faults:
         name, colon, argument = text.partition(":")
         fault = _BY_NAME.get(name)
         if fault is None:
-            near = get_close_matches(name, _BY_NAME, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"faults: {', '.join(_BY_NAME)}"
+            hint = did_you_mean(name, _BY_NAME) or f"faults: {', '.join(_BY_NAME)}"
             raise UsageError(f"unknown fault {name!r}", hint=hint)
         chosen[name] = (*chosen.get(name, ()), _check(fault, argument if colon else None))
     return Faults(chosen)
