@@ -3,17 +3,16 @@ from __future__ import annotations
 import pytest
 from bench_kit import MAX_LEN, serving
 
-from ttstack.bench.completion import Usage
 from ttstack.bench.smoke import one_completion, plain_tokens, run_smoke, stop_within
 from ttstack.bench.suites import SUITES, find_suite
-from ttstack.bench.types import CheckResult, SuiteResult
 from ttstack.errors import Exit, UsageError
+from ttstack.records.types import Measured, MeasuredCheck
 
 NAMES = ["deterministic", "stop", "unicode", "long_prompt", "streaming", "exact_length", "oversize"]
 
 
 def test_a_right_server_passes_and_every_time_is_kept() -> None:
-    heard: list[CheckResult] = []
+    heard: list[MeasuredCheck] = []
     with serving() as server:
         result = run_smoke(server.url, "m", MAX_LEN, heard.append)
     assert result.ok, [check for check in result.checks if not check.ok]
@@ -23,7 +22,7 @@ def test_a_right_server_passes_and_every_time_is_kept() -> None:
     assert result.requests == 11
     assert len(result.values["request_s"]) == 8
     assert len(result.values["ttft_s"]) == 1
-    assert result.values["chunk_at_s"] == sorted(result.values["chunk_at_s"])
+    assert list(result.values["chunk_at_s"]) == sorted(result.values["chunk_at_s"])
     assert len(result.values["chunk_at_s"]) == 2  # the first chunk carries no text: it is no first token
     assert result.values["chunk_at_s"][0] == result.values["ttft_s"][0]
     assert all(value > 0 for values in result.values.values() for value in values)
@@ -124,14 +123,10 @@ def test_a_long_prompt_is_half_of_a_short_context() -> None:
     assert max(plain_tokens(5000)) < 256
 
 
-def test_a_result_becomes_what_a_record_holds() -> None:
-    result = SuiteResult("smoke", (CheckResult("a", ok=True, detail="d", expected=1, found=2),), {"x_s": [0.5]}, 3, 1)
-    measured = result.measured()
-    assert (measured.suite, measured.values, measured.requests, measured.void) == ("smoke", {"x_s": (0.5,)}, 3, 1)
-    assert (measured.checks[0].name, measured.checks[0].detail, measured.checks[0].found) == ("a", "d", 2)
-    assert result.ok
-    assert not SuiteResult("smoke", ()).ok
-    assert Usage(1, 2) == Usage(1, 2)
+def test_nothing_checked_is_not_ok() -> None:
+    assert Measured("smoke", (MeasuredCheck("a", ok=True),)).ok
+    assert not Measured("smoke", (MeasuredCheck("a", ok=True), MeasuredCheck("b", ok=False))).ok
+    assert not Measured("smoke", ()).ok
 
 
 def test_suites_are_found_by_name() -> None:

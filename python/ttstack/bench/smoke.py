@@ -22,7 +22,7 @@ from ttstack.bench.completion import (
 )
 from ttstack.bench.errors import BenchError
 from ttstack.bench.http import Client
-from ttstack.bench.types import CheckResult, SuiteResult
+from ttstack.records.types import Measured, MeasuredCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,10 +47,10 @@ def run_smoke(
     base_url: str,
     model: str,
     max_model_len: int,
-    on_check: Callable[[CheckResult], None] | None = None,
+    on_check: Callable[[MeasuredCheck], None] | None = None,
     *,
     timeout_s: float = 120.0,
-) -> SuiteResult:
+) -> Measured:
     """Run all checks against a server, one request at a time.
 
     ``max_model_len`` is in tokens, ``timeout_s`` bounds each request. Values: ``request_s`` of every completion,
@@ -58,33 +58,34 @@ def run_smoke(
     ``streamed_tokens_per_s`` (usage's tokens over the time to the last byte).
     """
     smoke = _Smoke(Client.of(base_url, timeout_s), model, max_model_len)
-    results: list[CheckResult] = []
+    results: list[MeasuredCheck] = []
     gone = ""
     for name, check in _CHECKS.items():
         if gone:
-            result = CheckResult(name, ok=False, detail=f"not tried, since {gone} had no answer")
+            result = MeasuredCheck(name, ok=False, detail=f"not tried, since {gone} had no answer")
         else:
             try:
                 result = check(smoke, name)
             except BenchError as error:
-                result = CheckResult(name, ok=False, detail=error.message)
+                result = MeasuredCheck(name, ok=False, detail=error.message)
                 gone = name if error.reason in _GONE else ""
         results.append(result)
         if on_check is not None:
             on_check(result)
-    return SuiteResult("smoke", tuple(results), smoke.values, smoke.requests, smoke.void)
+    values = {what: tuple(samples) for what, samples in smoke.values.items()}
+    return Measured("smoke", tuple(results), values, smoke.requests, smoke.void)
 
 
-def one_completion(base_url: str, model: str, *, timeout_s: float = 120.0) -> CheckResult:
+def one_completion(base_url: str, model: str, *, timeout_s: float = 120.0) -> MeasuredCheck:
     """Say whether the server completes one real request; part of a run's identity, before anything is measured."""
     name, expected = "completion", f"{_ONE} tokens"
     try:
         answer = complete(Client.of(base_url, timeout_s), forced(model, PROMPT, _ONE))
     except BenchError as error:
-        return CheckResult(name, ok=False, detail=error.message, expected=expected, found=error.reason)
+        return MeasuredCheck(name, ok=False, detail=error.message, expected=expected, found=error.reason)
     ok = bool(answer.text) and answer.usage.completion == _ONE
     found = f"{answer.usage.completion} tokens, {answer.text!r}"
-    return CheckResult(name, ok, "" if ok else "not the answer that was asked for", expected, found)
+    return MeasuredCheck(name, ok, "" if ok else "not the answer that was asked for", expected, found)
 
 
 @dataclass(slots=True)
@@ -134,18 +135,18 @@ class _Smoke:
         return forced(self.model, PROMPT, min(_ANSWER, max(1, self.max_model_len // 4)), **more)
 
 
-def _deterministic(smoke: _Smoke, name: str) -> CheckResult:
+def _deterministic(smoke: _Smoke, name: str) -> MeasuredCheck:
     first, second = smoke.first(), smoke.complete(smoke.asked())
     ok = bool(first.text) and (first.text, first.usage) == (second.text, second.usage)
     detail = "" if ok else "two answers at temperature 0 differ" if first.text else "the answer has no text"
-    return CheckResult(name, ok, detail, first.text, second.text)
+    return MeasuredCheck(name, ok, detail, first.text, second.text)
 
 
-def _stop(smoke: _Smoke, name: str) -> CheckResult:
+def _stop(smoke: _Smoke, name: str) -> MeasuredCheck:
     whole = smoke.first()
     stop = stop_within(whole.text)
     if not stop:
-        return CheckResult(name, ok=False, detail="the first answer is too short to stop within it", found=whole.text)
+        return MeasuredCheck(name, ok=False, detail="the first answer is too short to stop within it", found=whole.text)
     expected = whole.text[: whole.text.index(stop)]
     answer = smoke.complete(smoke.asked(stop=[stop], min_tokens=0))
     faults = []
@@ -155,7 +156,7 @@ def _stop(smoke: _Smoke, name: str) -> CheckResult:
         faults.append(f"finish_reason is {answer.finish_reason}")
     if answer.usage.completion >= whole.usage.completion:
         faults.append("it went on to make tokens after the stop")
-    return CheckResult(name, not faults, "; ".join(faults), expected, answer.text)
+    return MeasuredCheck(name, not faults, "; ".join(faults), expected, answer.text)
 
 
 def stop_within(text: str) -> str:
@@ -168,7 +169,7 @@ def stop_within(text: str) -> str:
     return ""
 
 
-def _unicode(smoke: _Smoke, name: str) -> CheckResult:
+def _unicode(smoke: _Smoke, name: str) -> MeasuredCheck:
     body = {"model": smoke.model, "prompt": UNICODE, "add_special_tokens": False}
     tokens = smoke.ask("/tokenize", body, "tokens", list)
     back = smoke.ask("/detokenize", {"model": smoke.model, "tokens": tokens}, "prompt", str)
@@ -181,15 +182,15 @@ def _unicode(smoke: _Smoke, name: str) -> CheckResult:
     # The last character may be cut in half by the token limit; inside the text there is no excuse.
     if "\ufffd" in answer.text.rstrip("\ufffd"):
         faults.append(f"the answer has broken characters: {answer.text!r}")
-    return CheckResult(name, not faults, "; ".join(faults), UNICODE, back)
+    return MeasuredCheck(name, not faults, "; ".join(faults), UNICODE, back)
 
 
-def _long_prompt(smoke: _Smoke, name: str) -> CheckResult:
+def _long_prompt(smoke: _Smoke, name: str) -> MeasuredCheck:
     size = max(1, min(_LONG, smoke.max_model_len // 2))
     answer = smoke.complete(forced(smoke.model, plain_tokens(size), 1))
     ok = answer.usage.prompt == size
     detail = "" if ok else "the prompt was not taken as it was sent"
-    return CheckResult(name, ok, detail, size, answer.usage.prompt)
+    return MeasuredCheck(name, ok, detail, size, answer.usage.prompt)
 
 
 def plain_tokens(size: int) -> list[int]:
@@ -197,7 +198,7 @@ def plain_tokens(size: int) -> list[int]:
     return [100 + (7 * number) % 97 for number in range(size)]
 
 
-def _streaming(smoke: _Smoke, name: str) -> CheckResult:
+def _streaming(smoke: _Smoke, name: str) -> MeasuredCheck:
     whole = smoke.first()
     answer = smoke.counted(lambda: complete_streamed(smoke.client, smoke.asked()))
     smoke.values["request_s"].append(answer.seconds)
@@ -211,18 +212,18 @@ def _streaming(smoke: _Smoke, name: str) -> CheckResult:
         "finish_reason": (whole.finish_reason, answer.finish_reason),
     }
     faults = [f"{what}: {one} whole, {two} streamed" for what, (one, two) in parts.items() if one != two]
-    return CheckResult(name, not faults, "; ".join(faults), whole.text, answer.text)
+    return MeasuredCheck(name, not faults, "; ".join(faults), whole.text, answer.text)
 
 
-def _exact_length(smoke: _Smoke, name: str) -> CheckResult:
+def _exact_length(smoke: _Smoke, name: str) -> MeasuredCheck:
     size = max(1, min(_FORCED, smoke.max_model_len // 4))
     answer = smoke.complete(forced(smoke.model, PROMPT, size))
     expected, found = f"{size} tokens, length", f"{answer.usage.completion} tokens, {answer.finish_reason}"
     detail = "" if expected == found else "the answer does not have the length that was forced"
-    return CheckResult(name, expected == found, detail, expected, found)
+    return MeasuredCheck(name, expected == found, detail, expected, found)
 
 
-def _oversize(smoke: _Smoke, name: str) -> CheckResult:
+def _oversize(smoke: _Smoke, name: str) -> MeasuredCheck:
     """Last, since a server that does not survive it can answer nothing more."""
     size = smoke.max_model_len + 1
     body = request(smoke.model, plain_tokens(size), 1)
@@ -230,18 +231,18 @@ def _oversize(smoke: _Smoke, name: str) -> CheckResult:
     expected = "refused with 400, 413 or 422"
     if answer.status not in _TOO_LONG:
         detail = f"a prompt of {size} tokens was answered with {answer.status}"
-        return CheckResult(name, ok=False, detail=detail, expected=expected, found=answer.status)
+        return MeasuredCheck(name, ok=False, detail=detail, expected=expected, found=answer.status)
     try:
         after = smoke.complete(smoke.asked())
     except BenchError as error:
         detail = f"after it was refused the server is no longer well: {error.message}"
-        return CheckResult(name, ok=False, detail=detail, expected=expected, found=answer.status)
+        return MeasuredCheck(name, ok=False, detail=detail, expected=expected, found=answer.status)
     ok = after.text == smoke.first().text
     detail = error_text(answer.body) if ok else "after it was refused the server answers otherwise than before"
-    return CheckResult(name, ok, detail, expected, answer.status)
+    return MeasuredCheck(name, ok, detail, expected, answer.status)
 
 
-_CHECKS: dict[str, Callable[[_Smoke, str], CheckResult]] = {
+_CHECKS: dict[str, Callable[[_Smoke, str], MeasuredCheck]] = {
     "deterministic": _deterministic,
     "stop": _stop,
     "unicode": _unicode,

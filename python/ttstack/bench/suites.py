@@ -11,7 +11,7 @@ from ttstack.near import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ttstack.bench.types import CheckResult, SuiteResult
+    from ttstack.records.types import Measured, MeasuredCheck
 
 
 class Suite(Protocol):
@@ -22,8 +22,8 @@ class Suite(Protocol):
         base_url: str,
         model: str,
         max_model_len: int,
-        on_check: Callable[[CheckResult], None] | None = None,
-    ) -> SuiteResult:
+        on_check: Callable[[MeasuredCheck], None] | None = None,
+    ) -> Measured:
         """Measure; ``on_check`` hears of each check as it is done. A server that fails is a result, not an error."""
 
 

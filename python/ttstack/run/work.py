@@ -223,14 +223,14 @@ class Work:
         url = self._state().url
         length = observed.max_model_len or 0
         with self.interrupts.breaking():
-            result = find_suite(self.options.suite)(
+            measured = find_suite(self.options.suite)(
                 url,
                 self.asked.model.served_name,
                 length,
                 lambda check: self.reporter.check(check.name, ok=check.ok, detail="" if check.ok else check.detail),
             )
-        self.draft.measured = result.measured()
-        if not result.ok:
+        self.draft.measured = measured
+        if not measured.ok:
             self._wait_if_dying(url)
         self._raise_if_over(self._state())
         self._check_supervisor()
