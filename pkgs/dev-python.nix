@@ -2,6 +2,7 @@
 # imported from the source tree.
 { python3 }:
 python3.withPackages (ps: [
+  ps.argcomplete
   ps.fastjsonschema
   ps.jinja2
   ps.rich

@@ -21,6 +21,7 @@ let
     };
     build-system = [ python3.pkgs.setuptools ];
     dependencies = [
+      python3.pkgs.argcomplete
       python3.pkgs.fastjsonschema
       python3.pkgs.jinja2
       python3.pkgs.rich
@@ -49,7 +50,7 @@ runCommand "ttx-${version}"
     };
   }
   ''
-    mkdir -p $out/bin $out/share
+    mkdir -p $out/bin $out/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
     ln -s ${share} $out/share/ttstack
     for program in ttx ttx-sim; do
       cat >$out/bin/$program <<EOF
@@ -59,4 +60,8 @@ runCommand "ttx-${version}"
     EOF
       chmod +x $out/bin/$program
     done
+
+    $out/bin/ttx completion bash >$out/share/bash-completion/completions/ttx
+    $out/bin/ttx completion zsh >$out/share/zsh/site-functions/_ttx
+    $out/bin/ttx completion fish >$out/share/fish/vendor_completions.d/ttx.fish
   ''

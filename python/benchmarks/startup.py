@@ -22,6 +22,12 @@ def _seconds(command: list[str]) -> float:
     return time.perf_counter() - begin
 
 
+def _tab(line: str) -> list[str]:
+    """Give the words that, before ttx, make it answer a shell that completes a line."""
+    asked = {"_ARGCOMPLETE": 1, "_ARGCOMPLETE_STDOUT_FILENAME": "/dev/null", "COMP_LINE": line, "COMP_POINT": len(line)}
+    return ["env", *(f"{name}={value}" for name, value in asked.items())]
+
+
 def _contestants(ttx: list[str]) -> dict[str, list[str]]:
     found = {
         "python -c pass": [sys.executable, "-c", "pass"],
@@ -29,6 +35,9 @@ def _contestants(ttx: list[str]) -> dict[str, list[str]]:
         "ttx arm ls": [*ttx, "arm", "ls"],
         "ttx arm render prod --as docker": [*ttx, "arm", "render", "prod", "--as", "docker"],
         "ttx records ls": [*ttx, "records", "ls"],
+        "TAB after ttx": [*_tab("ttx "), *ttx],
+        "TAB after ttx arm show": [*_tab("ttx arm show "), *ttx],
+        "TAB after ttx down": [*_tab("ttx down "), *ttx],
     }
     # What people type today in the place of the above.
     others = ("docker", "pip")

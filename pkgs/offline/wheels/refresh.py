@@ -25,7 +25,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 # The runtime group is apart so that a first `./bootstrap run sim` fetches a few MB, not mypy.
 GROUPS: dict[str, list[str]] = {
-    "runtime": ["fastjsonschema", "jinja2", "rich", "setuptools", "tomlkit"],
+    "runtime": ["argcomplete", "fastjsonschema", "jinja2", "rich", "setuptools", "tomlkit"],
     "dev": ["hypothesis", "mypy", "pytest", "pytest-xdist", "ruff"],
 }
 MINORS = (11, 12, 13, 14)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ VERBS: dict[str, str] = {
     "slot": "who holds which card",
     "records": "list and show what was run and measured",
     "unit": "print a systemd unit for an arm, for hosts without NixOS",
+    "completion": "print a script that completes ttx's command lines in a shell",
 }
 
 GLOBALS: dict[str, str] = {
@@ -100,5 +102,9 @@ def _dispatch(words: list[str]) -> int:
 
 
 def entry() -> None:
-    """Console script."""
+    """Console script. A shell that completes a line asks here, too."""
+    if "_ARGCOMPLETE" in os.environ:
+        from ttstack.cli.completion import complete  # noqa: PLC0415 - only for a shell that asks
+
+        complete()
     sys.exit(main(sys.argv[1:]))
