@@ -61,3 +61,13 @@ def test_the_oldest_is_never_held_up_by_the_younger_and_no_card_goes_to_two(line
             assert first.ids <= tuple(left) if not first.ids else set(first.ids).isdisjoint(taken)
             assert first.ids or len(left) >= first.count
         assert set(got) <= free
+
+
+def test_the_serial_of_a_board_with_two_chips_names_none_of_them() -> None:
+    chips = [
+        Card(f"/dev/tenstorrent/{n}", n, f"0000:0{n + 3}:00.0", "0000046511940c01", "", "p300c", shared_serial=True)
+        for n in (0, 1)
+    ]
+    with pytest.raises(NoSuchCardError, match=r"could be 0000:03:00\.0 or 0000:04:00\.0"):
+        want(1, ["0000046511940C01"], chips)
+    assert want(1, ["04:00.0"], chips).ids == ("0000:04:00.0",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from ttstack.host.files import read_text
 from ttstack.host.types import Card
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ttstack.host.types import Roots
@@ -32,6 +34,9 @@ BOARDS: dict[int, str] = {
     0x47: "galaxy-blackhole",
 }
 """PCI subsystem device id -> board; it is the UPI part of the board id (tt-kmd, tt-umd ``board_upi_map``)."""
+_MANY_CHIPS = frozenset({"p300a", "p300b", "p300c", "galaxy-blackhole"})  # boards with several nodes and one serial
+_HUGEPAGES = "kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
+_BEAT_S = 0.6  # six periods of the firmware's telemetry
 
 _CLASS_ENTRY = re.compile(r"tenstorrent!(\d+)")  # sysfs writes the slash of tenstorrent/0 as !
 _BDF = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -52,11 +57,52 @@ def inventory(roots: Roots) -> tuple[Card, ...]:
             hint="the driver may be reloading; look at: dmesg | grep tenstorrent",
         )
     by_id = _by_id(roots.dev / "tenstorrent" / "by-id")
-    found = [_card(number, nodes[number], classes[number], by_id) for number in sorted(nodes)]
-    shared = {serial for serial, times in Counter(card.serial for card in found).items() if times > 1}
-    # Both chips of a p300 tell the board's serial. A slot is one chip, so such a serial names no slot: BDF does.
-    cards = [replace(card, serial="") if card.serial in shared else card for card in found]
-    return tuple(sorted(cards, key=lambda card: card.bdf))
+    driver = _tell(roots.sys / "module" / "tenstorrent" / "version") or ""
+    serials = {number: (read_text(entry / "tt_serial") or "").lower() for number, entry in classes.items()}
+    times = Counter(serials.values())
+    found = []
+    for number, node in nodes.items():
+        card = _card(number, node, classes[number])
+        serial = serials[number]
+        # Not the count alone: a chip that is away for a moment must not rename the slot of the other.
+        shared = bool(serial) and (times[serial] > 1 or card.board in _MANY_CHIPS)
+        asic = card.asic_id or by_id.get(number, "").rpartition("-")[2].removeprefix("0x")
+        found.append(replace(card, serial=serial, shared_serial=shared, asic_id=asic, driver=driver))
+    return tuple(sorted(found, key=lambda card: card.bdf))
+
+
+def reserved_hugepages(roots: Roots) -> int | None:
+    """Count the 1 GiB hugepages that the host has reserved; None when its kernel has none of that size."""
+    return _number(_tell(roots.sys / _HUGEPAGES))
+
+
+def hugepages_missing(cards: Sequence[Card], roots: Roots) -> int:
+    """Say how many 1 GiB hugepages the host lacks: UMD wants one for each card that needs them."""
+    needed = sum(card.hugepages_needed for card in cards)
+    return max(0, needed - (reserved_hugepages(roots) or 0))
+
+
+def beating(
+    cards: Sequence[Card],
+    roots: Roots,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[str, bool | None]:
+    """Say for each card (by id) whether its firmware lives: its counter changes (tt-kmd, docs/sysfs-attributes.md).
+
+    Waits at most 0.6 s, and not at all when no card tells a counter; such a card's answer is None.
+    """
+    answer: dict[str, bool | None] = {card.id: None if card.heartbeat is None else False for card in cards}
+    end = clock() + _BEAT_S
+    while True:
+        for card in cards:
+            if answer[card.id] is False:
+                now = _number(_tell(_entry(card.number, roots) / "tt_heartbeat"))
+                answer[card.id] = now is not None and now != card.heartbeat
+        if False not in answer.values() or clock() >= end:
+            return answer
+        sleep(0.02)
 
 
 def _list(path: Path) -> list[str]:
@@ -91,28 +137,51 @@ def _by_id(folder: Path) -> dict[int, str]:
     return found
 
 
-def _card(number: int, node: Path, entry: Path, by_id: dict[int, str]) -> Card:
+def _entry(number: int, roots: Roots) -> Path:
+    return roots.sys / "class" / "tenstorrent" / f"tenstorrent!{number}"
+
+
+def _card(number: int, node: Path, entry: Path) -> Card:
+    """Read what is the card's own; ``inventory`` adds what takes a look at all of them."""
     try:
         device = (entry / "device").resolve(strict=True)
     except OSError as error:
         raise HostError(f"cannot follow {entry / 'device'}: {error.strerror}") from error
     if _BDF.fullmatch(device.name) is None:
         raise HostError(f"{entry / 'device'} does not lead to a PCI device but to {device}")
-    asic = read_text(entry / "tt_asic_id") or by_id.get(number, "").rpartition("-")[2]
+    numa = _number(_tell(device / "numa_node"))
+    iommu = _tell(device / "iommu_group" / "type") or ""
     return Card(
         node=str(node),
         number=number,
         bdf=device.name,
-        serial=(read_text(entry / "tt_serial") or "").lower(),
-        asic_id=asic.lower().removeprefix("0x"),
+        serial="",
+        asic_id=(_tell(entry / "tt_asic_id") or "").lower().removeprefix("0x"),
         board=_board(device, entry),
+        firmware=_tell(entry / "tt_fw_bundle_ver") or "",
+        numa_node=numa if numa is not None and numa >= 0 else None,  # -1: none (kernel, sysfs-bus-pci)
+        iommu=iommu,
+        # UMD takes an IOMMU for one that translates only when the group's type says DMA, DMA-FQ, ... (tt-umd).
+        hugepages_needed=not iommu.startswith("DMA"),
+        heartbeat=_number(_tell(entry / "tt_heartbeat")),
     )
 
 
 def _board(device: Path, entry: Path) -> str:
-    text = read_text(device / "subsystem_device")
+    number = _number(_tell(device / "subsystem_device"), 16)
+    return BOARDS.get(-1 if number is None else number) or _tell(entry / "tt_card_type") or "unknown"
+
+
+def _tell(path: Path) -> str | None:
+    """Read what is for people only; a card that is being reset fails such reads, and must not hide the others."""
     try:
-        number = int(text or "", 16)
+        return read_text(path)
+    except HostError:
+        return None
+
+
+def _number(text: str | None, base: int = 10) -> int | None:
+    try:
+        return int(text or "", base)
     except ValueError:
-        number = -1
-    return BOARDS.get(number) or read_text(entry / "tt_card_type") or "unknown"
+        return None

@@ -17,19 +17,29 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card. ``id`` (serial, else BDF) names its slot: the node number moves, this does not."""
+    """One card: one chip with a node. ``id`` names its slot: the node number moves, this does not.
+
+    What has a default is not known of a card that nobody looked at (an arm rendered without its host).
+    """
 
     node: str  # path of the device node, e.g. /dev/tenstorrent/0
     number: int  # N of that path
     bdf: str  # e.g. 0000:01:00.0
-    serial: str  # 16 hex digits, "" when the driver does not tell
-    asic_id: str  # "" when the driver does not tell
+    serial: str  # of the board, 16 hex digits, "" when the driver does not tell
+    asic_id: str  # of the chip, "" when the driver does not tell
     board: str  # p150a, p100a, ...
+    shared_serial: bool = False  # the board has other chips, which tell the same serial
+    firmware: str = ""  # version of the firmware bundle, e.g. 19.13.1.0; "" when the driver does not tell
+    driver: str = ""  # version of tt-kmd, e.g. 2.10.1; "" when it does not tell
+    numa_node: int | None = None  # None: the host has no such thing, or does not tell
+    iommu: str = ""  # iommu_group/type, e.g. DMA-FQ or identity; "" without a group
+    hugepages_needed: bool = False  # whether the engine needs a 1 GiB hugepage for this card
+    heartbeat: int | None = None  # the firmware's counter when it was looked at; None when the driver does not tell
 
     @property
     def id(self) -> str:
-        """The name that the slot is keyed by."""
-        return self.serial or self.bdf
+        """The name that the slot is keyed by: the serial, where it names one chip only, else the BDF."""
+        return self.bdf if self.shared_serial or not self.serial else self.serial
 
 
 @dataclass(frozen=True, slots=True)

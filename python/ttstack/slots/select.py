@@ -37,9 +37,13 @@ def want(count: int, names: Sequence[str], cards: Sequence[Card]) -> Want:
         return Want(count)
     found: dict[str, str] = {}
     for name in names:
-        card = next((card for card in cards if _means(name, card)), None)
-        if card is None:
+        meant = [card for card in cards if _means(name, card)]
+        if not meant:
             raise NoSuchCardError(f"this host has no card {name!r}; it has: {have}")
+        if len(meant) > 1:  # the serial of a board with several chips
+            several = " or ".join(card.bdf for card in meant)
+            raise NoSuchCardError(f"card {name!r} could be {several}", hint="name the card by its BDF")
+        card = meant[0]
         if card.id in found:
             raise NoSuchCardError(f"{found[card.id]!r} and {name!r} are one card, {card.bdf}")
         found[card.id] = name
