@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from ttstack.arm.load import load
 from ttstack.arm.shelf import Shelf
-from ttstack.render.build import build_launch, nominal_cards
+from ttstack.render.build import build_launch
+from ttstack.render.cards import nominal_cards
 from ttstack.render.compare import differences
 from ttstack.render.systemd import parse_command_line
 from ttstack.render.unit import STOP_MARGIN_S, exec_start

@@ -17,7 +17,8 @@ from module_kit import LIB, ROOT, nix_eval
 from ttstack.arm.flags import REFUSED
 from ttstack.arm.mesh import MESHES
 from ttstack.arm.types import Arm, Asked, Cards, Engine, Expect, Model, Overlay, Pin, Wheel
-from ttstack.render.build import build_launch, nominal_cards
+from ttstack.render.build import build_launch
+from ttstack.render.cards import nominal_cards
 from ttstack.render.compare import differences
 from ttstack.render.systemd import command_line, parse_command_line
 from ttstack.render.unit import exec_start

@@ -11,7 +11,8 @@ from render_asked import CARDS, PROD, as_process, with_arm, with_cards, with_eng
 
 from ttstack.arm.key import cache_key
 from ttstack.arm.types import Overlay
-from ttstack.render.build import build_launch, choose_cards, engine_argv, flags, nominal_cards
+from ttstack.render.build import build_launch, engine_argv, flags
+from ttstack.render.cards import choose_cards, nominal_cards
 from ttstack.render.errors import RenderError
 from ttstack.render.launch import Device, Mount, Port
 

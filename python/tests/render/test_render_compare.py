@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from render_asked import PROD
 
-from ttstack.render.build import build_launch, nominal_cards
+from ttstack.render.build import build_launch
+from ttstack.render.cards import nominal_cards
 from ttstack.render.compare import differences
 from ttstack.render.docker import docker_argv
 

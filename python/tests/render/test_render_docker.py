@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from render_asked import PROD, as_process
 
-from ttstack.render.build import build_launch, nominal_cards
+from ttstack.render.build import build_launch
+from ttstack.render.cards import nominal_cards
 from ttstack.render.docker import Mode, docker_argv, parse_docker, process_argv
 from ttstack.render.errors import RenderError
 from ttstack.render.launch import Device, Launch, Mount, Port

@@ -17,7 +17,8 @@ import pytest
 from render_asked import CARDS, PROD, as_process, with_engine
 
 from ttstack.errors import TtxError
-from ttstack.render.build import build_launch, nominal_cards
+from ttstack.render.build import build_launch
+from ttstack.render.cards import nominal_cards
 from ttstack.render.compare import differences
 from ttstack.render.docker import docker_argv, parse_docker
 from ttstack.render.errors import RenderError

@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ttstack.arm.canonical import canonical_json
-from ttstack.arm.environment import resulting_env
+from ttstack.arm.environment import HF_FOLDER, resulting_env
 from ttstack.arm.key import cache_key
-from ttstack.render.cards import UNKNOWN, choose_cards, nominal_cards
+from ttstack.render.cards import UNKNOWN
 from ttstack.render.errors import RenderError
-from ttstack.render.launch import Device, Launch, Mount, Port
+from ttstack.render.launch import CACHE_LABEL, CACHE_TARGET, JIT_TARGET, Device, Launch, Mount, Port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from ttstack.arm.types import Asked, Value
     from ttstack.host.types import Card
 
-__all__ = ["build_launch", "choose_cards", "engine_argv", "flags", "nominal_cards"]
-
 CACHE_ROOT = "/var/cache/tenstorrent"
-HF_FOLDER = "/var/lib/tenstorrent/hf"
+HF_ON_HOST = "/var/lib/tenstorrent/hf"
 HUGEPAGES = "/dev/hugepages-1G"  # UMD looks for exactly this mount (tt-umd, hugepage.cpp)
 
 _PROGRAMS = {"vllm": ("vllm",), "sim": ("ttx-sim",)}
@@ -89,7 +87,7 @@ def build_launch(  # noqa: PLR0913 - one start needs all of these, and all but t
     key = cache_key(asked).key
     cache_dir = f"{cache_root}/{key}"
     jit_dir = f"{cache_root}/jit/{arm.name}-{asked.pin.cache_format}"
-    cache_path, jit_path = ("/cache/tensors", "/cache/jit") if in_container else (cache_dir, jit_dir)
+    cache_path, jit_path = (CACHE_TARGET, JIT_TARGET) if in_container else (cache_dir, jit_dir)
     devices = _devices(asked, cards)
     return Launch(
         name=f"ttx-{arm.name}",
@@ -191,9 +189,9 @@ def _devices(asked: Asked, cards: Sequence[Card]) -> tuple[Device, ...]:
 def _mounts(asked: Asked, cache_dir: str, jit_dir: str, *, hugepages: bool) -> tuple[Mount, ...]:
     path = asked.model.path
     mounts = [
-        Mount(path, path, read_only=True) if path else Mount(HF_FOLDER, "/hf", read_only=False),
-        Mount(cache_dir, "/cache/tensors", read_only=False),
-        Mount(jit_dir, "/cache/jit", read_only=False),
+        Mount(path, path, read_only=True) if path else Mount(HF_ON_HOST, HF_FOLDER, read_only=False),
+        Mount(cache_dir, CACHE_TARGET, read_only=False),
+        Mount(jit_dir, JIT_TARGET, read_only=False),
     ]
     if hugepages:
         mounts.append(Mount(HUGEPAGES, HUGEPAGES, read_only=False))
@@ -207,7 +205,7 @@ def _mounts(asked: Asked, cache_dir: str, jit_dir: str, *, hugepages: bool) -> t
 def _labels(
     asked: Asked, devices: Sequence[Device], key: str, run_id: str | None, slots: Sequence[str]
 ) -> Mapping[str, str]:
-    labels = {"ttstack.arm": asked.arm.name, "ttstack.cache": key}
+    labels = {"ttstack.arm": asked.arm.name, CACHE_LABEL: key}
     numbers = [match[1] for match in (_NODE.fullmatch(device.source) for device in devices) if match]
     if len(numbers) == len(devices):
         labels["org.tenstorrent.tt-model.devices"] = ",".join(numbers)

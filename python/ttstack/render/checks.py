@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ttstack.arm.fields import ENV_NAME
 from ttstack.render.errors import RenderError
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 CONTAINER_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 """What docker accepts as a container's name."""
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -48,7 +48,7 @@ def check_node(path: str) -> str:
 def check_environment(env: Mapping[str, str], secrets: tuple[str, ...]) -> None:
     """Raise RenderError for names that are none, for NUL, and for a secret that also has a value."""
     for name in (*env, *secrets):
-        if not _VARIABLE.fullmatch(name):
+        if not re.fullmatch(ENV_NAME, name):
             raise RenderError(f"{name!r} cannot be the name of an environment variable")
     for name, value in env.items():
         if "\0" in value:

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from ttstack.render.checks import check_environment, check_image, check_name, check_node, check_path
 from ttstack.render.errors import RenderError
-from ttstack.render.launch import Device, Launch, Mount, Port
+from ttstack.render.launch import CACHE_LABEL, CACHE_TARGET, Device, Launch, Mount, Port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Mode = Literal["unit", "up"]
 """``unit``: stays in the foreground and removes the container at the end; ``up``: leaves it running behind."""
-
-CACHE_LABEL = "ttstack.cache"
-CACHE_TARGET = "/cache/tensors"
 
 _MODE_FLAGS: dict[Mode, str] = {"unit": "--rm", "up": "--detach"}
 # Options that are the same for every launch, around --stop-timeout.

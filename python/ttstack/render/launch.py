@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from ttstack.arm.types import Runtime
 
 
+CACHE_LABEL = "ttstack.cache"
+CACHE_TARGET = "/cache/tensors"
+"""Where a container's engine sees its tensor cache."""
+
+JIT_TARGET = "/cache/jit"
+"""Where a container's engine sees its kernel cache."""
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """A device node: where it is on the host and what the engine sees."""

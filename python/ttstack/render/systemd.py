@@ -15,6 +15,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from ttstack.arm.fields import ENV_NAME
 from ttstack.render.errors import RenderError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _PREFIXES = "@-:+!|"  # systemd.service(5), "Special executable prefixes"; "|" since systemd 258
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What systemd's utf8_is_valid refuses: surrogates and Unicode's 66 noncharacters; and NUL.
 _IMPOSSIBLE = re.compile(
     "[\0\ud800-\udfff\ufdd0-\ufdef"
@@ -72,7 +72,7 @@ def environment_line(name: str, value: str) -> str:
 
     Raises RenderError for a name that is none and for control characters, which systemd rejects in values.
     """
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(ENV_NAME, name):
         raise RenderError(f"{name!r} cannot be the name of an environment variable")
     if _CONTROL.search(value):
         raise RenderError(

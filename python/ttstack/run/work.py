@@ -13,7 +13,8 @@ from ttstack.bench.http import Client
 from ttstack.bench.suites import find_suite
 from ttstack.host.process import myself
 from ttstack.records.types import CardSeen, Identity, Phase
-from ttstack.render.build import build_launch, choose_cards
+from ttstack.render.build import build_launch
+from ttstack.render.cards import choose_cards
 from ttstack.run import preflight
 from ttstack.run.errors import IdentityRefusedError, InterruptedRunError, RunError
 from ttstack.run.identify import Subject, identify, sentence, title
