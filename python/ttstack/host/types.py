@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+# What udev calls a node since tt-kmd 2.6.0, e.g. blackhole-0123456789abcdef.
+_UDEV = re.compile(r"[a-z]+-((?:0x)?[0-9a-fA-F]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,25 @@ class Card:
     def id(self) -> str:
         """The name that the slot is keyed by: the serial, where it names one chip only, else the BDF."""
         return self.bdf if self.shared_serial or not self.serial else self.serial
+
+    def goes_by(self, name: str) -> bool:
+        """Whether a name that arms and people use means this card.
+
+        The BDF (with or without its domain 0000), the serial, the asic id or udev's name; case does not count.
+        """
+        low = name.lower()
+        own = {self.bdf.lower(), self.bdf.lower().removeprefix("0000:"), self.serial.lower(), _plain(self.asic_id)}
+        return bool({low, asic_in(low) or _plain(low)} & (own - {""}))
+
+
+def asic_in(name: str) -> str:
+    """Return the asic id in udev's name of a card, in small letters without ``0x``; "" for any other name."""
+    match = _UDEV.fullmatch(name)
+    return _plain(match[1]) if match else ""
+
+
+def _plain(asic_id: str) -> str:
+    return asic_id.lower().removeprefix("0x")
 
 
 @dataclass(frozen=True, slots=True)

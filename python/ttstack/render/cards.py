@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from ttstack.host.types import Card
+from ttstack.host.types import Card, asic_in
 from ttstack.render.errors import RenderError
 
 if TYPE_CHECKING:
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
 NODES = "/dev/tenstorrent"
 UNKNOWN = -1
 """``Card.number`` of a card whose node number only the host knows."""
-
-# udev's name of a node since tt-kmd 2.6.0, e.g. blackhole-0123456789abcdef
-_BY_ID = re.compile(r"([a-z]+)-((?:0x)?[0-9a-fA-F]+)")
 
 
 def nominal_cards(asked: Asked) -> tuple[Card, ...]:
@@ -33,13 +29,13 @@ def nominal_cards(asked: Asked) -> tuple[Card, ...]:
     _check_count(asked)
     cards = []
     for name in ids:
-        match = _BY_ID.fullmatch(name)
-        if match is None:
+        asic_id = asic_in(name)
+        if not asic_id:
             raise RenderError(
                 f"arm {asked.arm.name}: which node the card {name!r} has is known on its host only",
                 hint="--here looks at this host; udev's name (blackhole-<asic id>) needs no look",
             )
-        cards.append(_nominal(f"{NODES}/by-id/{name}", UNKNOWN, _asic(match[2])))
+        cards.append(_nominal(f"{NODES}/by-id/{name}", UNKNOWN, asic_id))
     _check_distinct(asked, [card.asic_id for card in cards])
     return tuple(cards)
 
@@ -47,8 +43,7 @@ def nominal_cards(asked: Asked) -> tuple[Card, ...]:
 def choose_cards(asked: Asked, inventory: Sequence[Card]) -> tuple[Card, ...]:
     """Take the arm's cards from those that are there, in the arm's order; without ids, the first ones.
 
-    Ids are matched by BDF (with or without its domain 0000), serial or asic id, whatever their case. Raises
-    RenderError for an unknown id, two ids that are one card, and too few cards.
+    Raises RenderError for an unknown id (see ``Card.goes_by``), two ids that are one card, and too few cards.
     """
     wanted = asked.arm.cards
     if not wanted.ids:
@@ -68,20 +63,8 @@ def _nominal(node: str, number: int, asic_id: str) -> Card:
     return Card(node=node, number=number, bdf="", serial="", asic_id=asic_id, board="")
 
 
-def _asic(text: str) -> str:
-    return text.lower().removeprefix("0x")
-
-
 def _find(asked: Asked, name: str, inventory: Sequence[Card]) -> Card:
-    low = name.lower()
-    by_id = _BY_ID.fullmatch(name)
-    asic = _asic(by_id[2]) if by_id else _asic(name)
-    found = [
-        card
-        for card in inventory
-        if low in {card.bdf.lower(), card.bdf.lower().removeprefix("0000:"), card.serial.lower()} - {""}
-        or (card.asic_id and _asic(card.asic_id) == asic)
-    ]
+    found = [card for card in inventory if card.goes_by(name)]
     if not found:
         raise RenderError(f"arm {asked.arm.name}: no card {name!r} here", hint=_listing(inventory))
     if len(found) > 1:

@@ -37,7 +37,7 @@ def want(count: int, names: Sequence[str], cards: Sequence[Card]) -> Want:
         return Want(count)
     found: dict[str, str] = {}
     for name in names:
-        meant = [card for card in cards if _means(name, card)]
+        meant = [card for card in cards if card.goes_by(name)]
         if not meant:
             raise NoSuchCardError(f"this host has no card {name!r}; it has: {have}")
         if len(meant) > 1:  # the serial of a board with several chips
@@ -48,14 +48,6 @@ def want(count: int, names: Sequence[str], cards: Sequence[Card]) -> Want:
             raise NoSuchCardError(f"{found[card.id]!r} and {name!r} are one card, {card.bdf}")
         found[card.id] = name
     return Want(len(found), tuple(sorted(found)))
-
-
-def _means(name: str, card: Card) -> bool:
-    wanted = name.lower()
-    names = {card.bdf, card.bdf.removeprefix("0000:"), card.serial}
-    if card.asic_id:
-        names |= {f"blackhole-{card.asic_id}", f"blackhole-0x{card.asic_id}"}
-    return wanted in names - {""}
 
 
 def share(mine: Want, older: Iterable[Want], free: Sequence[str]) -> tuple[str, ...]:
