@@ -6,10 +6,9 @@ The rooms are imported where something is run, so that help and completion need 
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ttstack.cli.arms import add_arm, asked_for, engine_program
 from ttstack.cli.command import add_json, note
 from ttstack.errors import UsageError
 
@@ -29,7 +28,7 @@ WAIT_S = 600.0
 
 def add_start(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a start."""
-    parser.add_argument("arm", metavar="ARM", help="the arm's name, or the path of its file")
+    add_arm(parser)
     wait = parser.add_mutually_exclusive_group()
     wait.add_argument(
         "--wait", type=float, default=WAIT_S, metavar="SECONDS", help=f"how long to wait for cards ({WAIT_S:g})"
@@ -42,18 +41,16 @@ def prepare(
     context: Context, args: argparse.Namespace, verb: Literal["run", "up"], suite: str = "smoke"
 ) -> tuple[Asked, Places, Options]:
     """Read the arm and say how and where it is to run. Raises TtxError."""
-    from ttstack.arm.load import load  # noqa: PLC0415 - see the module
-    from ttstack.arm.shelf import find_shelf  # noqa: PLC0415
-    from ttstack.cli.hosts import places_for  # noqa: PLC0415
+    from ttstack.cli.hosts import places_for  # noqa: PLC0415 - see the module
     from ttstack.run.work import Options  # noqa: PLC0415
     from ttstack.slots.legacy import legacy_place  # noqa: PLC0415
 
-    asked = load(args.arm, find_shelf(context.arms, os.environ, Path.cwd()))
+    asked = asked_for(context, args.arm)
     if not args.wait >= 0:
         raise UsageError(f"--wait {args.wait:g} is no time to wait", hint="a number of seconds, 0 or more")
     simulated = asked.arm.engine.kind == "sim"
     places = places_for(os.environ, simulated=simulated)
-    engine_command = (sys.executable, "-m", "ttstack.sim") if simulated else None
+    engine_command = engine_program(asked)
     if context.verbose:
         _echo(asked, engine_command)
     return (

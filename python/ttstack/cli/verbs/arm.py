@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttstack.arm.errors import ArmFileError
 from ttstack.arm.load import load, resolve
-from ttstack.arm.shelf import arm_names, find_shelf
+from ttstack.arm.shelf import arm_names
+from ttstack.cli.arms import ARM, add_arm, add_host, asked_for, cards_for, shelf_of
 from ttstack.cli.command import add_json, leaf, note, print_json, print_table
 from ttstack.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from ttstack.arm.shelf import Shelf
     from ttstack.cli.command import Context
@@ -34,26 +35,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_json(leaf(commands, "ls", "list the arms", "  ttx arm ls\n", _ls))
     show = leaf(commands, "show", "show what an arm resolves to, and where each value stands", _SHOW, _show)
-    show.add_argument("arm", metavar="ARM", help=_ARM)
+    add_arm(show)
     add_json(show)
     check = leaf(commands, "check", "report every problem of arms and of the files that they need", _CHECK, _check)
-    check.add_argument("arms", metavar="ARM", nargs="*", help=f"{_ARM}; all arms and pins when none is given")
+    check.add_argument("arms", metavar="ARM", nargs="*", help=f"{ARM}; all arms and pins when none is given")
     add_json(check)
     render = leaf(commands, "render", "print the command that an arm becomes", _RENDER, _render)
-    render.add_argument("arm", metavar="ARM", help=_ARM)
+    add_arm(render)
     render.add_argument("--as", dest="form", required=True, choices=("docker", "execstart", "argv", "json"), help=_FORM)
     compare = leaf(commands, "compare", "compare an arm's command with another one", _COMPARE, _compare)
-    compare.add_argument("arm", metavar="ARM", help=_ARM)
+    add_arm(compare)
     compare.add_argument("file", metavar="FILE", type=Path, help="JSON list of the other command's words")
     add_json(compare)
     for command in (render, compare):
-        command.add_argument("--here", action="store_true", help="find the cards on this host (for BDFs and serials)")
-        command.add_argument(
-            "--hugepages", action="store_true", help="mount /dev/hugepages-1G, where the host needs it"
-        )
+        add_host(command)
 
 
-_ARM = "the arm's name, or the path of its file"
 _FORM = "a command for a shell, systemd's ExecStart, a JSON list of words, or the whole launch as JSON"
 _SHOW = "  ttx arm show prod-prefix\n  ttx arm show ./my-arm.toml --json\n"
 _CHECK = "  ttx arm check\n  ttx arm check prod ./my-arm.toml\n"
@@ -61,12 +58,8 @@ _RENDER = "  ttx arm render prod --as docker\n  ttx arm render prod --as execsta
 _COMPARE = "  ttx arm compare prod exec-start.json\n"
 
 
-def _shelf(context: Context) -> Shelf:
-    return find_shelf(context.arms, os.environ, Path.cwd())
-
-
 def _ls(context: Context, args: argparse.Namespace) -> int:
-    shelf = _shelf(context)
+    shelf = shelf_of(context)
     entries = [_entry(name, shelf) for name in arm_names(shelf)]
     if args.json:
         print_json(entries)
@@ -109,7 +102,7 @@ def _show(context: Context, args: argparse.Namespace) -> int:
     from ttstack.arm.explain import explain  # noqa: PLC0415
     from ttstack.arm.key import cache_key  # noqa: PLC0415
 
-    resolved = resolve(args.arm, _shelf(context))
+    resolved = resolve(args.arm, shelf_of(context))
     asked, key, rows = resolved.asked, cache_key(resolved.asked), explain(resolved)
     facts: dict[str, Any] = {
         "name": asked.arm.name,
@@ -150,7 +143,7 @@ def _check(context: Context, args: argparse.Namespace) -> int:
     from ttstack.arm.catalogue import load_pin  # noqa: PLC0415 - only this command needs it
     from ttstack.arm.shelf import pin_names  # noqa: PLC0415
 
-    shelf = _shelf(context)
+    shelf = shelf_of(context)
     results: dict[str, dict[str, tuple[Problem, ...]]] = {"arms": {}, "pins": {}}
     for name in args.arms or arm_names(shelf):
         results["arms"][name] = _problems_of(lambda name=name: load(name, shelf))
@@ -178,7 +171,7 @@ def _check(context: Context, args: argparse.Namespace) -> int:
     return Exit.USAGE if found else Exit.DONE
 
 
-def _problems_of(read: Any) -> tuple[Problem, ...]:  # noqa: ANN401 - a loader of either kind
+def _problems_of(read: Callable[[], object]) -> tuple[Problem, ...]:
     try:
         read()
     except ArmFileError as error:
@@ -193,7 +186,9 @@ def _problems(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
 def _render(context: Context, args: argparse.Namespace) -> int:
     launch = _launch(context, args)
     if args.form == "json":
-        print_json(_plain(launch))
+        from ttstack.records.build import jsonable  # noqa: PLC0415 - only this form needs it
+
+        print_json(jsonable(launch))
         return Exit.DONE
     argv = _argv(launch)
     if args.form == "argv":
@@ -209,17 +204,9 @@ def _render(context: Context, args: argparse.Namespace) -> int:
 
 def _launch(context: Context, args: argparse.Namespace) -> Launch:
     from ttstack.render.build import build_launch  # noqa: PLC0415 - ls, show and check do without
-    from ttstack.render.cards import choose_cards, nominal_cards  # noqa: PLC0415
 
-    asked = load(args.arm, _shelf(context))
-    if args.here:
-        from ttstack.host.cards import inventory  # noqa: PLC0415
-        from ttstack.host.types import Roots  # noqa: PLC0415
-
-        cards = choose_cards(asked, inventory(Roots()))
-    else:
-        cards = nominal_cards(asked)
-    return build_launch(asked, cards, hugepages=args.hugepages)
+    asked = asked_for(context, args.arm)
+    return build_launch(asked, cards_for(asked, here=args.here), hugepages=args.hugepages)
 
 
 def _argv(launch: Launch) -> tuple[str, ...]:
@@ -243,18 +230,6 @@ def _shell(argv: tuple[str, ...], launch: Launch) -> str:
             lines.append([])
         lines[-1].append(quote(word))
     return " \\\n  ".join(" ".join(line) for line in lines)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Turn a launch into what JSON has."""
-    from collections.abc import Mapping  # noqa: PLC0415 - only this form needs it
-    from dataclasses import fields, is_dataclass  # noqa: PLC0415
-
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in sorted(value.items())}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _compare(context: Context, args: argparse.Namespace) -> int:
