@@ -37,8 +37,11 @@ let
   ];
   isIgnored = path: builtins.any (pattern: match pattern path != null) ignored;
 
-  # Used by nobody here, but part of what an evaluation of modules is.
-  promised = [ "lib.mkMerge" ];
+  # Used by nobody here, but part of what an evaluation of modules is, and taken by `nix develop` itself.
+  promised = [
+    "lib.mkMerge"
+    "pkgs.bashInteractive"
+  ];
 
   # Sets of names rather than values: a use is cut after the first name below the innermost of them.
   spaces = [

@@ -27,7 +27,9 @@ let
     runtimeShell = "/bin/bash";
 
     python3 = import ./python.nix { inherit lib system mkDerivation; };
+    dockerTools = import ./docker.nix { inherit system mkDerivation; };
 
+    bashInteractive = hostTool { name = "bash"; };
     git = hostTool { name = "git"; };
     nix = hostTool {
       name = "nix";
@@ -48,6 +50,8 @@ let
       }:
       mkDerivation {
         name = "nix-shell";
+        # `nix develop` runs a script of its own in place of this one, which writes the environment to these.
+        outputs = [ "out" ];
         nativeBuildInputs = packages;
         inherit shellHook;
         buildCommand = "mkdir $out";

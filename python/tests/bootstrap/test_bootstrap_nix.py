@@ -39,6 +39,7 @@ def _nix(machine: Machine, *words: str) -> str:
     ("words", "call"),
     [
         (["build", ".#x"], "nix build {o} {f}#x"),
+        (["path-info", ".#x"], "nix path-info {o} {f}#x"),
         (["run", "nixpkgs#x", "--", "build"], "nix run {o} nixpkgs#x -- build"),
         (["flake", "show", "."], "nix flake show {o} {f}"),
         (["flake", "check"], "nix flake check {o}"),

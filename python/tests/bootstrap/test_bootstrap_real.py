@@ -49,6 +49,22 @@ def test_nix_gets_the_settings_and_the_override(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "ttx"), done.stderr
 
 
+def test_develop_gives_a_shell_with_the_tools(tmp_path: Path) -> None:
+    words = (
+        "nix",
+        "develop",
+        f"path:{PROJECT}",
+        "-c",
+        "sh",
+        "-c",
+        "for tool in pytest mypy ruff; do command -v $tool; done",
+    )
+    done = _bootstrap(*words, cwd=tmp_path, path=os.environ["PATH"])
+    assert done.returncode == 0, done.stderr
+    assert [line.startswith("/nix/store/") for line in done.stdout.splitlines()] == [True] * 3
+    assert "error" not in done.stderr
+
+
 def test_a_clone_of_depth_1_in_a_folder_with_a_space_works(tmp_path: Path) -> None:
     clone = tmp_path / "my clone"
     source = f"file://{PROJECT}"
