@@ -76,7 +76,7 @@ class Recorder:
     def check(self, name: str, *, ok: bool | None, detail: str = "") -> None:
         self.told.append((f"check {ok}", f"{name} {detail}"))
 
-    def end(self, phase: str, *, ok: bool, seconds: float, detail: str = "") -> None:  # noqa: ARG002
+    def end(self, phase: str, *, ok: bool, seconds: float) -> None:  # noqa: ARG002
         self.told.append((f"end {ok}", phase))
 
     def lines(self, title: str, lines: Sequence[str]) -> None:  # noqa: ARG002

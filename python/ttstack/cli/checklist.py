@@ -76,9 +76,9 @@ class Plain:
         mark = {True: "ok", False: "NO", None: "??"}[ok]
         self._say(f"  {self._phase}: {mark} {name}{f': {detail}' if detail else ''}")
 
-    def end(self, phase: str, *, ok: bool, seconds: float, detail: str = "") -> None:
+    def end(self, phase: str, *, ok: bool, seconds: float) -> None:
         """See ``Reporter``."""
-        self._say(f"{phase:<9} {'ok' if ok else 'FAILED'} {seconds:.2f} s{f'  {detail}' if detail else ''}")
+        self._say(f"{phase:<9} {'ok' if ok else 'FAILED'} {seconds:.2f} s")
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
         """See ``Reporter``."""
@@ -124,10 +124,10 @@ class Board:
             row.bad.append(f"{name}: {detail}" if detail else name)
         row.detail = f"{row.good} of {row.good + len(row.bad)} checks"
 
-    def end(self, phase: str, *, ok: bool, seconds: float, detail: str = "") -> None:
+    def end(self, phase: str, *, ok: bool, seconds: float) -> None:
         """See ``Reporter``."""
         row = self._rows[phase]
-        row.ok, row.seconds, row.detail = ok, seconds, detail or row.detail
+        row.ok, row.seconds = ok, seconds
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
         """See ``Reporter``."""

@@ -117,9 +117,9 @@ def _unsettled_runs(_prefix: str, _args: argparse.Namespace) -> Iterator[str]:
 
 def _recorded_runs(_prefix: str, args: argparse.Namespace) -> Iterator[str]:
     """Name the newest runs of the records. Only their names are looked for: a TAB validates nothing."""
-    from ttstack.host.places import state_folder  # noqa: PLC0415 - only for a line that asks for it
+    from ttstack.host.places import records_file, state_folder  # noqa: PLC0415 - only for a line that asks for it
 
-    path = getattr(args, "records", None) or state_folder(os.environ) / "records.jsonl"
+    path = getattr(args, "records", None) or records_file(state_folder(os.environ))
     with Path(path).open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
         lines = file.read().splitlines()

@@ -22,6 +22,11 @@ def state_folder(environ: Mapping[str, str]) -> Path:
     return Path(home) / "ttx"
 
 
+def records_file(state: Path) -> Path:
+    """Say where the records of a host with this state folder are."""
+    return state / "records.jsonl"
+
+
 def simulated_tree(environ: Mapping[str, str]) -> Path:
     """Say where the simulated host's /sys, /proc and /dev lie."""
     return state_folder(environ) / "sim-host" / "tree"

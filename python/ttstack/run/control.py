@@ -144,4 +144,4 @@ def _settle(run: LiveRun, state: State) -> None:
     if process.alive(state.supervisor):
         return
     text = "the supervisor of the engine died; `ttx down` settled the run"
-    close_left(store_of(run.folder.path.parents[1]), run.folder, "aborted", Exit.FAILED, "supervisor_died", text)
+    close_left(store_of(run.folder.state), run.folder, "aborted", Exit.FAILED, "supervisor_died", text)

@@ -38,11 +38,6 @@ class Subject:
     log: Sequence[str]
     engine: Sequence[ProcessId]
 
-    @property
-    def leader(self) -> ProcessId | None:
-        """The process that was started."""
-        return self.state.engine
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -119,7 +114,7 @@ def _cache_intact(subject: Subject) -> IdentityCheck:
 def _environment(subject: Subject) -> IdentityCheck:
     name = "environment"
     wanted = subject.launch.env
-    leader = subject.leader
+    leader = subject.state.engine
     if leader is None or not process.alive(leader):
         return IdentityCheck(name, None, dict(wanted), None)
     env = process.environ(leader.pid)
@@ -143,16 +138,12 @@ def _listener(subject: Subject, wait_s: float) -> IdentityCheck:
             return IdentityCheck(name, ok=False, expected=expected, found="nobody listens")
         foreign = [inode for inode in sorted(inodes) if not ports.owners(frozenset({inode}), family)]
         if not foreign:
-            return IdentityCheck(name, ok=True, expected=expected, found=f"pid {_first_owner(inodes, family)}")
+            return IdentityCheck(name, ok=True, expected=expected, found=f"pid {ports.owners(inodes, family)[0]}")
         who = ports.owners(frozenset(foreign))
     except HostError as error:
         return IdentityCheck(name, None, expected, error.message)
     found = ", ".join(f"pid {pid} ({process.command(pid)})" for pid in who) or "a process that cannot be seen"
     return IdentityCheck(name, ok=False, expected=expected, found=found)
-
-
-def _first_owner(inodes: frozenset[str], family: Sequence[int]) -> int:
-    return ports.owners(inodes, family)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +156,9 @@ class _Served:
     max_model_len: int | None = None
 
 
-def _client(subject: Subject, timeout_s: float = 120.0) -> Client:
-    return Client.of(subject.state.url, timeout_s)
-
-
 def _served(subject: Subject) -> _Served:
     try:
-        answer = _client(subject, 30.0).get("/v1/models")
+        answer = Client.of(subject.state.url, timeout_s=30.0).get("/v1/models")
     except BenchError as error:
         return _Served(error.message)
     body: Any = answer.body

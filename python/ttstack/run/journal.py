@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttstack.arm.digest import arm_digest, model_digest, pin_digest
 from ttstack.arm.key import cache_key
-from ttstack.host.files import read_json, read_text, write_json
+from ttstack.host.files import read_json, write_json
+from ttstack.host.machine import cpu_model, memory_bytes
+from ttstack.host.places import records_file
 from ttstack.host.process import boot_id
 from ttstack.records.build import closing, jsonable
 from ttstack.records.parse import closed
@@ -19,6 +20,7 @@ from ttstack.records.types import AskedRecord, CacheAsked, HostFacts, Observed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ttstack.arm.types import Asked
     from ttstack.records.types import Identity, Json, Measured, Outcome, Phase
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 def store_of(state: Path) -> Store:
     """Return the records of this host."""
-    return Store(state / "records.jsonl")
+    return Store(records_file(state))
 
 
 def asked_record(asked: Asked, argv: tuple[str, ...], suite: str) -> AskedRecord:
@@ -56,8 +58,8 @@ def host_facts() -> HostFacts:
         boot_id=boot_id(),
         kernel=platform.release(),
         cpu_count=os.cpu_count() or 1,
-        cpu_model=_field("cpuinfo", "model name"),
-        memory_bytes=_memory(),
+        cpu_model=cpu_model(),
+        memory_bytes=memory_bytes(),
         python=platform.python_version(),
     )
 
@@ -67,19 +69,6 @@ def _mapping(value: object) -> Mapping[str, Json]:
     if not isinstance(made, dict):
         raise TypeError(f"{type(value).__name__} is no table")
     return made
-
-
-def _field(file: str, name: str) -> str:
-    for line in (read_text(Path("/proc") / file) or "").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value.strip()
-    return ""
-
-
-def _memory() -> int | None:
-    words = _field("meminfo", "MemTotal").split()  # "16331752 kB"
-    return int(words[0]) * 1024 if words and words[0].isdigit() else None
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ class Reporter(Protocol):
     def check(self, name: str, *, ok: bool | None, detail: str = "") -> None:
         """Hear of one check; None: it could not be told."""
 
-    def end(self, phase: str, *, ok: bool, seconds: float, detail: str = "") -> None:
+    def end(self, phase: str, *, ok: bool, seconds: float) -> None:
         """Hear that the phase is over."""
 
     def lines(self, title: str, lines: Sequence[str]) -> None:

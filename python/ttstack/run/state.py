@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from ttstack.host.errors import HostError
 from ttstack.host.files import read_json, write_json
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RunPhase = Literal["waiting", "booting", "ready", "stopping", "stopped", "dirty"]
 """waiting: no engine yet; stopped: no engine any more; dirty: the engine was told to stop and did not."""
+
+Data = TypeVar("Data")
 
 OVER: frozenset[RunPhase] = frozenset({"stopped", "dirty"})
 TAIL_LINES = 20
@@ -62,6 +64,11 @@ class RunFolder:
     def run(self) -> str:
         """The run's id."""
         return self.path.name
+
+    @property
+    def state(self) -> Path:
+        """The state folder that it lies in."""
+        return self.path.parents[1]
 
     @property
     def log(self) -> Path:
@@ -121,12 +128,20 @@ def run_folders(state: Path) -> Iterator[RunFolder]:
 
 
 def _state(table: dict[str, Any]) -> State:
-    known = {entry.name for entry in fields(State)}
-    plain = {name: value for name, value in table.items() if name in known}
     engine = table["engine"]
-    nested: dict[str, Any] = {
-        "supervisor": ProcessId(**table["supervisor"]),
-        "engine": None if engine is None else ProcessId(**engine),
-        "cards": tuple(Card(**card) for card in table["cards"]),
+    nested = {
+        "supervisor": _known(ProcessId, table["supervisor"]),
+        "engine": None if engine is None else _known(ProcessId, engine),
+        "cards": tuple(_known(Card, card) for card in table["cards"]),
     }
-    return State(**{**plain, **nested})
+    return _known(State, {**table, **nested})
+
+
+def _known(kind: type[Data], table: dict[str, Any]) -> Data:
+    """Fill a dataclass with what it knows.
+
+    A run may outlive the ttx that started it: fields of a newer one are left out, and a field that is added to these
+    classes needs a default, so that the state of an older one can be read.
+    """
+    names = {entry.name for entry in fields(cast("Any", kind))}
+    return kind(**{name: value for name, value in table.items() if name in names})

@@ -209,7 +209,7 @@ def settle(folder: RunFolder, control: Control, state: State | None) -> None:
     exit_code = Exit.DONE if outcome == "ok" else Exit.FAILED
     if outcome == "ok":
         reason, text = "", ""
-    close_left(store_of(folder.path.parents[1]), folder, outcome, exit_code, reason, text)
+    close_left(store_of(folder.state), folder, outcome, exit_code, reason, text)
 
 
 def main(argv: Sequence[str]) -> int:

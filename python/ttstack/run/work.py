@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
-from ttstack.bench.errors import BenchError
-from ttstack.bench.http import Client
 from ttstack.bench.suites import find_suite
 from ttstack.host.process import myself
 from ttstack.records.types import CardSeen, Identity, Phase
@@ -20,6 +17,7 @@ from ttstack.run.errors import IdentityRefusedError, InterruptedRunError, RunErr
 from ttstack.run.identify import Subject, identify, sentence, title
 from ttstack.run.journal import Draft
 from ttstack.run.plan import Plan, write_plan
+from ttstack.run.ready import healthy
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER
 from ttstack.run.stop import stop_engine
@@ -130,9 +128,7 @@ class Work:
         preflight.check_port(engine.host, engine.port)
         preflight.check_cache(launch, self.asked.model)
         warm = preflight.cache_is_warm(launch)
-        self.draft.observed = replace(
-            self.draft.observed, cache="hit" if warm else "cold", log=str(self.folder.log), image=launch.image or None
-        )
+        self.draft.observed = replace(self.draft.observed, cache="hit" if warm else "cold", log=str(self.folder.log))
         plan = Plan(
             run=self.folder.run,
             arm=self.asked.arm.name,
@@ -238,9 +234,8 @@ class Work:
 
     def _wait_if_dying(self, url: str) -> None:
         """Tell an engine that fails checks from one that has died: vLLM's server answers 503 until it ends as well."""
-        with suppress(BenchError):  # then nobody answers
-            if Client.of(url, timeout_s=5.0).get("/health").status == HTTPStatus.OK:
-                return
+        if healthy(url, timeout_s=5.0):
+            return
         until = time.monotonic() + DYING_S
         while time.monotonic() < until and self._state().phase not in {"stopping", *OVER} and self.link.alive():
             self.interrupts.check()

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ttstack.slots.errors import SlotsError
 from ttstack.slots.lock import lock_folder, read_note, try_lock, write_note
 from ttstack.slots.select import Want
 
@@ -25,11 +26,11 @@ class Ticket:
 def join(folder: Path, want: Want) -> Ticket:
     """Stand at the end of the line."""
     lock_folder(folder)
-    last = max((_number(name) for name in _names(folder)), default=0)
+    last = max(map(int, _names(folder)), default=0)
     path = folder / f"{last + 1:012d}"
     handle = try_lock(path)
     if handle is None:  # under the guard nobody else can have it
-        raise AssertionError(f"{path} is locked before it was made")
+        raise SlotsError(f"{path} is locked before it was made", hint="find out who else writes there")
     write_note(handle, want.to_json())
     return Ticket(path, handle)
 
@@ -61,10 +62,6 @@ def _names(folder: Path) -> list[str]:
         return [name for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208
     except FileNotFoundError:
         return []
-
-
-def _number(name: str) -> int:
-    return int(name)
 
 
 def _want(path: Path) -> Want:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,9 +147,9 @@ def _check(context: Context, args: argparse.Namespace) -> int:
     shelf = shelf_of(context)
     results: dict[str, dict[str, tuple[Problem, ...]]] = {"arms": {}, "pins": {}}
     for name in args.arms or arm_names(shelf):
-        results["arms"][name] = _problems_of(lambda name=name: load(name, shelf))
+        results["arms"][name] = _problems_of(partial(load, name, shelf))
     for name in () if args.arms else pin_names(shelf):
-        results["pins"][name] = _problems_of(lambda name=name: load_pin(name, shelf))
+        results["pins"][name] = _problems_of(partial(load_pin, name, shelf))
     found = [problem for part in results.values() for problems in part.values() for problem in problems]
     if args.json:
         print_json(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttstack.cli.command import add_json, leaf, note, print_json, print_table
 from ttstack.errors import Exit, UsageError
-from ttstack.host.places import find_places
+from ttstack.host.places import records_file, state_folder
 from ttstack.host.process import alive, boot_id
 from ttstack.host.types import ProcessId
 from ttstack.records.store import Store
@@ -56,7 +56,7 @@ def _read(args: argparse.Namespace) -> tuple[Path, Log]:
     """Read the records and say on stderr which lines are none."""
     if args.records is not None and not args.records.exists():
         raise UsageError(f"there is no file {args.records}", reason="no_records")
-    path = args.records or find_places(simulated=False, environ=os.environ).state / "records.jsonl"
+    path = args.records or records_file(state_folder(os.environ))
     log = Store(path).read(_lives)
     for fault in log.faults:
         run = f" of run {fault.run}" if fault.run else ""

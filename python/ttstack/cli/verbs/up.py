@@ -29,6 +29,7 @@ def _up(context: Context, args: argparse.Namespace) -> int:
     from ttstack.cli.checklist import checklist  # noqa: PLC0415 - help and completion need not wait for it
     from ttstack.records.build import jsonable  # noqa: PLC0415
     from ttstack.run.flow import execute  # noqa: PLC0415
+    from ttstack.run.state import run_folder  # noqa: PLC0415
 
     asked, places, options = prepare(context, args, "up")
     with checklist(f"ttx up {asked.arm.name}: {asked.arm.description}") as reporter:
@@ -41,7 +42,7 @@ def _up(context: Context, args: argparse.Namespace) -> int:
     elif outcome.closed is None and state is not None:
         print(f"run      {outcome.run}")
         print(f"serves   {asked.model.served_name} at {state.url}/v1")
-        print(f"log      {places.state / 'runs' / outcome.run / 'engine.log'}")
+        print(f"log      {run_folder(places.state, outcome.run).log}")
         print(f"stop it  ttx down {outcome.run}")
     else:
         print(f"run      {outcome.run}")
