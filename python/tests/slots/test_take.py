@@ -87,9 +87,52 @@ def test_a_scan_that_is_not_complete_is_not_a_free_card(places: Places, tmp_path
     hidden.mkdir(parents=True)
     (hidden / "fd").write_text("")
     real = replace(places, simulated=False, roots=replace(places.roots, proc=tmp_path / "proc"))
-    with pytest.raises(BusyError, match="could not be looked into"):
+    with pytest.raises(BusyError, match="could not look: 1 process of other users"):
         take(real, A)
     assert states(real) == ["unknown", "unknown"]
+
+
+@pytest.fixture
+def real(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """The same cards for real: with the driver's list, in which nobody is, and no engine of containers on PATH."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("ttstack.host.containers.DOCKER_SOCKET", tmp_path / "docker.sock")
+    return replace(places, simulated=False)
+
+
+def engine(tmp_path: Path, script: str) -> None:
+    path = tmp_path / "bin" / "docker"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_a_host_without_engines_has_no_containers(real: Places) -> None:
+    assert states(real) == ["free", "free"]
+    take(real, A, B, count=2).release()
+
+
+def test_a_card_that_a_container_has_is_not_free(real: Places, tmp_path: Path) -> None:
+    (tmp_path / "told").write_text(
+        '[{"Id": "ab12", "Name": "/old", "Config": {"Labels": {"org.tenstorrent.tt-model.devices": "1"}}}]'
+    )
+    engine(
+        tmp_path, f'case "$*" in *inspect*) while read l; do echo "$l"; done <{tmp_path}/told ;; *) echo ab12 ;; esac'
+    )
+    (tmp_path / "told").write_text((tmp_path / "told").read_text() + "\n")
+    assert states(real) == ["free", "open"]
+    with pytest.raises(BusyError, match=r"container old \(docker ab12, label"):
+        take(real, B)
+    slot = take(real)  # any: the other one
+    assert slot.cards[0].bdf == A
+    slot.release()
+
+
+def test_an_engine_that_does_not_answer_makes_no_card_free(real: Places, tmp_path: Path) -> None:
+    engine(tmp_path, 'echo "Cannot connect to the Docker daemon at unix:///x. Is it running?" >&2; exit 1')
+    assert states(real) == ["unknown", "unknown"]
+    with pytest.raises(BusyError, match="its daemon does not answer"):
+        take(real, A)
 
 
 def test_the_lock_lives_as_long_as_any_copy_of_it(places: Places) -> None:

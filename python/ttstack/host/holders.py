@@ -1,115 +1,211 @@
-"""Who has a card's node open now. What cannot be learned completely is not "nobody"."""
+"""Who has a card now: which processes and containers. What cannot be learned completely is not "nobody"."""
 
 from __future__ import annotations
 
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ttstack.host import containers
 from ttstack.host.errors import HostError
 from ttstack.host.process import PROC, command, pids
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ttstack.host.containers import Container, Containers
     from ttstack.host.types import Card, Roots
+
+    _Key = tuple[str, int, int]
+
+_FIRST_NAMESPACE = "pid:[4026531836]"  # the host's own: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process with the node open. ``pid`` 0: a process of another pid namespace (tt-kmd's pid_vnr)."""
+    """A process that has the node open. ``pid`` 0: one of another pid namespace (tt-kmd's pid_vnr).
+
+    ``passed_on``: it opened the node and has it no more; a process that got the descriptor from it has.
+    """
 
     pid: int
     command: str
+    passed_on: bool = False
 
     def __str__(self) -> str:
         if self.pid == 0:
             return "a process outside this pid namespace"
+        if self.passed_on:
+            return f"a process that has the node from pid {self.pid}"
         return f"pid {self.pid} ({self.command})" if self.command else f"pid {self.pid}"
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Who holds a card. Free means: nobody was found and nothing was out of sight."""
+    """Who has a card. Free means: nobody was found and nothing was out of sight."""
 
-    found: tuple[Holder, ...]
-    unseen: int  # processes that could not be looked into
+    found: tuple[Holder, ...] = ()
+    containers: tuple[Container, ...] = ()
+    unseen: int = 0  # processes that could not be looked into
+    troubles: tuple[str, ...] = ()  # what else could not be looked at, a sentence each
+    absent: tuple[str, ...] = ()  # which container engines are not here, so that they have no containers
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything could be looked at."""
+        return self.unseen == 0 and not self.troubles
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody was found."""
+        return bool(self.found or self.containers)
 
     @property
     def free(self) -> bool:
         """Whether the card may be taken."""
-        return not self.found and self.unseen == 0
+        return self.complete and not self.held
 
     def __str__(self) -> str:
-        parts = [str(holder) for holder in self.found]
-        if self.unseen:
-            parts.append(f"{self.unseen} processes could not be looked into")
+        parts = [str(holder) for holder in (*self.found, *self.containers)]
+        if not self.complete:
+            plural = "" if self.unseen == 1 else "es"
+            unseen = (f"{self.unseen} process{plural} of other users",) if self.unseen else ()
+            parts.append(f"held (could not look: {'; '.join((*unseen, *self.troubles))})")
+        if not parts and self.absent:
+            return f"nobody ({', '.join(self.absent)})"
         return ", ".join(parts) or "nobody"
 
 
-def holders(card: Card, roots: Roots, *, simulated: bool) -> Holders:
-    """Look who has this card's node open.
+def holders(
+    cards: Sequence[Card],
+    roots: Roots,
+    *,
+    simulated: bool,
+    ask: Callable[[Sequence[Card], Roots], Containers] = containers.look,
+) -> dict[str, Holders]:
+    """Look who has these cards, by the cards' ids. Raises nothing: what could not be looked at is in the answer.
 
-    The driver's own list (/proc/driver/tenstorrent/N/pids, tt-kmd 2.5.0) is complete and enough. Without it every
-    process's descriptors are compared with the node by device number: a container's node is another inode of the same
-    device. Raises HostError when the node itself cannot be looked at.
+    The driver's own list (/proc/driver/tenstorrent/N/pids, tt-kmd 2.5.0) is complete. Without it every process's
+    descriptors are compared with the nodes by device number: a container's node is another inode of the same device.
+    ``ask`` tells about containers; a simulated card is in none.
     """
-    listed = _driver_pids(roots.proc / "driver" / "tenstorrent" / str(card.number) / "pids")
-    if listed is not None and not simulated:
-        return Holders(tuple(Holder(pid, command(pid) if pid else "") for pid in sorted(listed)), 0)
-    return _scan(card.node, PROC if simulated else roots.proc, foreign=not simulated)
+    if simulated:
+        return _scan(cards, PROC, foreign=False)
+    answer: dict[str, Holders] = {}
+    unlisted: list[Card] = []
+    for card in cards:
+        listed = _listed(card, roots.proc)
+        if listed is None:
+            unlisted.append(card)
+        else:
+            answer[card.id] = listed
+    if unlisted:
+        answer |= _scan(unlisted, roots.proc, foreign=True)
+    told = ask(cards, roots)
+    return {card.id: _with_containers(answer[card.id], card, told) for card in cards}
 
 
-def _driver_pids(path: Path) -> set[int] | None:
+def _with_containers(seen: Holders, card: Card, told: Containers) -> Holders:
+    having = tuple(container for container in told.found if container.has(card))
+    return Holders(seen.found, having, seen.unseen, (*seen.troubles, *told.troubles), told.absent)
+
+
+def _listed(card: Card, proc: Path) -> Holders | None:
+    """Read the driver's list of who opened the node; None when the driver is older than that."""
+    path = proc / "driver" / "tenstorrent" / str(card.number) / "pids"
     try:
-        return {int(line) for line in path.read_text(encoding="ascii").split()}
+        listed = sorted({int(line) for line in path.read_text(encoding="ascii").split()})
     except (FileNotFoundError, NotADirectoryError):
-        return None  # an older driver
+        return None
     except (OSError, ValueError) as error:
-        raise HostError(f"cannot read {path}: {error}") from error
+        return Holders(troubles=(f"cannot read {path}: {error}",))
+    return Holders(tuple(_opener(pid, card, proc) for pid in listed))
 
 
-def _key(seen: os.stat_result) -> tuple[str, int, int]:
+def _opener(pid: int, card: Card, proc: Path) -> Holder:
+    if pid == 0:
+        return Holder(0, "")
+    try:
+        keys = {_key(os.stat(card.node)): card.id}  # noqa: PTH116 - as in _held
+    except OSError:
+        keys = {}
+    # The list names who opened the node, and a descriptor that was inherited outlives that process (and its number).
+    gone = bool(keys) and _held(f"{proc}/{pid}/fd", keys) == set()
+    return Holder(pid, "" if gone else command(pid, proc), passed_on=gone)
+
+
+def _scan(cards: Sequence[Card], proc: Path, *, foreign: bool) -> dict[str, Holders]:
+    """Look into every process, once for all cards.
+
+    ``foreign``: a process of another user that hides its descriptors counts as unseen. Simulated nodes are files of one
+    user's own, which protect nothing, so there it does not.
+    """
+    troubles: dict[str, list[str]] = {card.id: [] for card in cards}
+    wanted: dict[_Key, str] = {}
+    for card in cards:
+        try:
+            wanted[_key(os.stat(card.node))] = card.id  # noqa: PTH116 - as in _held
+        except OSError as error:
+            troubles[card.id].append(f"cannot look at {card.node}: {error.strerror}")
+    found: dict[str, list[Holder]] = {card.id: [] for card in cards}
+    unseen = 0
+    try:
+        there = pids(proc)
+    except HostError as error:
+        there = []
+        foreign_troubles = [error.message]
+    else:
+        foreign_troubles = _blind(there, proc) if foreign else []
+    for pid in there:
+        held = _held(f"{proc}/{pid}/fd", wanted)
+        if held is None:
+            unseen += foreign
+            continue
+        for card_id in held:
+            found[card_id].append(Holder(pid, command(pid, proc)))
+    return {
+        card.id: Holders(tuple(found[card.id]), (), unseen, (*troubles[card.id], *foreign_troubles)) for card in cards
+    }
+
+
+def _blind(there: Sequence[int], proc: Path) -> list[str]:
+    """Say why /proc does not show all of the host's processes, if so."""
+    try:
+        namespace = str((proc / "self" / "ns" / "pid").readlink())
+    except OSError:
+        namespace = ""
+    if namespace != _FIRST_NAMESPACE:
+        return ["processes outside this pid namespace (tt-kmd 2.5.0 or newer lists them)"]
+    return [] if 1 in there else [f"{proc} hides the processes of other users (hidepid, proc(5))"]
+
+
+def _key(seen: os.stat_result) -> _Key:
     if stat.S_ISCHR(seen.st_mode):
         return ("device", seen.st_rdev, 0)
     return ("file", seen.st_dev, seen.st_ino)
 
 
-def _scan(node: str, proc: Path, *, foreign: bool) -> Holders:
-    """``foreign``: a process of another user that hides its descriptors counts as unseen.
-
-    Simulated nodes are files of one user's own, which protect nothing, so there it does not.
-    """
-    try:
-        wanted = _key(Path(node).stat())
-    except OSError as error:
-        raise HostError(f"cannot look at {node}: {error.strerror}") from error
-    found: list[Holder] = []
-    unseen = 0
-    for pid in pids(proc):
-        holds = _holds(proc / str(pid) / "fd", wanted)
-        if holds:
-            found.append(Holder(pid, command(pid, proc)))
-        elif holds is None and foreign:
-            unseen += 1
-    return Holders(tuple(found), unseen)
-
-
-def _holds(folder: Path, wanted: tuple[str, int, int]) -> bool | None:
-    """Whether a process has it open; None when that cannot be seen."""
+def _held(folder: str, wanted: Mapping[_Key, str]) -> set[str] | None:
+    """Find which of the nodes a process has open; None when that cannot be seen. Plain text and os: pathlib is slow."""
+    held: set[str] = set()
     try:
         names = os.listdir(folder)  # noqa: PTH208
     except (FileNotFoundError, ProcessLookupError):
-        return False  # ended meanwhile
+        return held  # ended meanwhile
     except OSError:
         return None
     for name in names:
+        path = f"{folder}/{name}"
         try:
             # Sockets, pipes and the like have no path; asking for the link first spares most of the stats.
-            if str((folder / name).readlink()).startswith("/") and _key((folder / name).stat()) == wanted:
-                return True
+            if os.readlink(path).startswith("/"):  # noqa: PTH115
+                card_id = wanted.get(_key(os.stat(path)))  # noqa: PTH116
+                if card_id is not None:
+                    held.add(card_id)
         except (FileNotFoundError, ProcessLookupError):
             continue  # closed meanwhile
         except OSError:
             return None
-    return False
+    return held

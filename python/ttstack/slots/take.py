@@ -194,15 +194,15 @@ class _Taker:
             return Slot(picked, handles, kept, self.request.legacy, self.places.locks)
 
     def _unheld(self, cards: dict[str, Card], choice: Sequence[str]) -> tuple[Card, ...] | _Refused:
-        """Pick the first of the chosen cards whose node nobody has open, in BDF order."""
+        """Pick the first of the chosen cards that no process and no container has, in BDF order."""
         picked: list[Card] = []
         against: list[str] = []
+        seen = holders([cards[card_id] for card_id in choice], self.places.roots, simulated=self.places.simulated)
         for card_id in choice:
-            found = holders(cards[card_id], self.places.roots, simulated=self.places.simulated)
-            if found.free:
+            if seen[card_id].free:
                 picked.append(cards[card_id])
             else:
-                against.append(f"card {card_id} is open in {found}")
+                against.append(f"card {card_id} is not free: {seen[card_id]}")
             if len(picked) == self.mine.count:
                 return tuple(sorted(picked, key=lambda card: card.bdf))
         return _Refused("; ".join(against), held_without_lock=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ttstack.host.cards import inventory
-from ttstack.host.errors import HostError
 from ttstack.host.holders import Holders, holders
 from ttstack.slots.claim import from_note
 from ttstack.slots.lock import guarded, lock_folder, read_note, try_lock
@@ -23,12 +22,12 @@ SlotState = Literal["free", "held", "dirty", "open", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One card now. ``open``: no lock, yet a process has the node; ``unknown``: it could not be told."""
+    """One card now. ``open``: no lock, yet a process or a container has it; ``unknown``: it could not be told."""
 
     card: Card
     state: SlotState
     claim: Claim | None
-    holders: Holders | None
+    holders: Holders
     owner_lives: bool  # whether the process that wrote the claim lives
 
     @property
@@ -39,7 +38,7 @@ class SlotView:
             return f"{self.claim}{gone}"
         if self.state == "held":
             return "somebody who left no name"
-        return str(self.holders) if self.holders is not None and self.state != "free" else ""
+        return "" if self.state == "free" else str(self.holders)
 
 
 def look(places: Places) -> tuple[SlotView, ...]:
@@ -53,7 +52,8 @@ def look(places: Places) -> tuple[SlotView, ...]:
     with guarded(guard_path(places.locks), time.sleep, shared=True):
         for card in cards:
             locked[card.id] = _locked(places, card)
-    return tuple(_view(places, card, locked=locked[card.id]) for card in cards)
+    seen = holders(cards, places.roots, simulated=places.simulated)
+    return tuple(_view(places, card, seen[card.id], locked=locked[card.id]) for card in cards)
 
 
 def _locked(places: Places, card: Card) -> bool:
@@ -67,18 +67,10 @@ def _locked(places: Places, card: Card) -> bool:
     return False
 
 
-def _view(places: Places, card: Card, *, locked: bool) -> SlotView:
-    try:
-        found = holders(card, places.roots, simulated=places.simulated)
-    except HostError:
-        found = None
+def _view(places: Places, card: Card, found: Holders, *, locked: bool) -> SlotView:
     if locked:
         claim = from_note(read_note(places.locks / lock_name(card.id)))
         dirty = claim is not None and claim.state == "dirty"
         return SlotView(card, "dirty" if dirty else "held", claim, found, claim is not None and claim.owner_lives())
-    state: SlotState = "free"
-    if found is None or (not found.found and found.unseen):
-        state = "unknown"
-    elif found.found:
-        state = "open"
+    state: SlotState = "free" if found.free else "open" if found.held else "unknown"
     return SlotView(card, state, None, found, owner_lives=False)

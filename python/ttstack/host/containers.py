@@ -1,0 +1,259 @@
+"""Which running containers have which cards, as docker and podman tell.
+
+A container has a card by a device, a bind mount or its being privileged, whether or not a process in it has the node
+open now, and by the label that Tenstorrent's own tools claim cards with. An engine that is not installed has no
+containers. One that is installed and does not answer may have some: that is a trouble, and never "none".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ttstack.host.types import Card, Roots
+
+LABEL = "org.tenstorrent.tt-model.devices"
+"""Node numbers with commas between; tt-model-manager and tt-cli set it and heed it."""
+
+DEADLINE_S = 10.0  # for each call: a daemon that hangs must not hang us
+DOCKER_SOCKET = Path("/var/run/docker.sock")
+_NODES = "/dev/tenstorrent"
+_TRIES = 3
+# The states in which a container has its devices, or is about to get them back, by each engine's names.
+_STATES = {
+    "docker": ("running", "paused", "restarting", "removing"),
+    "podman": ("running", "paused", "stopping", "removing"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Runner = Callable[[Sequence[str], float], Answer]
+"""Runs a command within so many seconds. Raises FileNotFoundError and TimeoutError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container that has cards."""
+
+    engine: str  # docker or podman
+    id: str  # 64 hex digits
+    name: str
+    cards: frozenset[int] | None  # numbers of nodes; None: every card
+    why: str  # what gives it the cards, e.g. "privileged" or "device /dev/tenstorrent/0"
+
+    def has(self, card: Card) -> bool:
+        """Whether it has this card."""
+        return self.cards is None or card.number in self.cards
+
+    def __str__(self) -> str:
+        return f"container {self.name or self.id[:12]} ({self.engine} {self.id[:12]}, {self.why})"
+
+
+@dataclass(frozen=True, slots=True)
+class Containers:
+    """What the engines tell. Without troubles, no other container has a card."""
+
+    found: tuple[Container, ...] = ()
+    absent: tuple[str, ...] = ()  # one sentence for each engine that is not here
+    troubles: tuple[str, ...] = ()  # one sentence for each engine that could not be asked
+
+
+class _TroubleError(Exception):
+    """An engine did not tell what it was asked; the text is the sentence."""
+
+
+def run_command(argv: Sequence[str], seconds: float) -> Answer:
+    """Run a command to its end. Raises FileNotFoundError when there is no such program, TimeoutError."""
+    try:
+        # A group of its own: an interrupt at the terminal is ours to handle, and no answer of the engine's.
+        done = subprocess.run(
+            list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False, process_group=0
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
+    return Answer(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+
+def look(
+    cards: Sequence[Card],
+    roots: Roots,
+    *,
+    run: Runner = run_command,
+    environ: Mapping[str, str] = os.environ,
+    socket: Path | None = None,
+) -> Containers:
+    """Ask every engine of this host for its running containers, and find those that have one of the cards.
+
+    Podman tells a user's own containers only; what those of others have open, the processes tell. Raises nothing.
+    """
+    socket = socket or DOCKER_SOCKET
+    found: dict[str, Container] = {}
+    absent: list[str] = []
+    troubles: list[str] = []
+    if not cards:
+        return Containers()
+    for engine, command in _engines(environ, socket):
+        try:
+            found |= {
+                container.id: container
+                for entry in _inspect(engine, command, run)
+                if (container := _container(engine, entry, cards, roots)) is not None
+            }
+        except FileNotFoundError:
+            if engine == "docker" and socket.exists():
+                troubles.append(f"docker's socket {socket} is here, but no docker program on PATH")
+            else:
+                absent.append(f"no {engine} here")
+        except _TroubleError as trouble:
+            troubles.append(str(trouble))
+    return Containers(tuple(found.values()), tuple(absent), tuple(dict.fromkeys(troubles)))
+
+
+def _engines(environ: Mapping[str, str], socket: Path) -> Iterator[tuple[str, list[str]]]:
+    """Say how to ask. DOCKER_HOST or a context may lead to another host, so this host's own socket is asked by name."""
+    named = environ.get("DOCKER_HOST", "")
+    sockets = [f"unix://{socket}"] if socket.exists() else []
+    if named.startswith("unix://") and os.path.realpath(named.removeprefix("unix://")) != os.path.realpath(socket):
+        sockets.append(named)
+    for address in sockets:
+        yield "docker", ["docker", "--host", address]
+    if not sockets:
+        yield "docker", ["docker"]
+    yield "podman", ["podman"]
+
+
+def _inspect(engine: str, command: list[str], run: Runner) -> list[dict[str, Any]]:
+    """Describe the running containers. Raises FileNotFoundError and _TroubleError."""
+    states = [word for state in _STATES[engine] for word in ("--filter", f"status={state}")]
+    for _ in range(_TRIES):
+        listed = _call(engine, [*command, "ps", "--all", "--no-trunc", "--quiet", *states], run)
+        if listed.code:
+            raise _TroubleError(_why(engine, "ps", listed))
+        ids = listed.out.split()
+        if not ids:
+            return []
+        told = _call(engine, [*command, "container", "inspect", *ids], run)
+        if told.code == 0:
+            return _parse(engine, told.out)
+        if "no such" not in told.err.lower():
+            raise _TroubleError(_why(engine, "inspect", told))
+        # One ended meanwhile, and another may have begun: look again.
+    raise _TroubleError(f"{engine}'s containers come and go too fast to be looked at")
+
+
+def _call(engine: str, argv: list[str], run: Runner) -> Answer:
+    try:
+        return run(argv, DEADLINE_S)
+    except TimeoutError:
+        raise _TroubleError(f"{engine} did not answer within {DEADLINE_S:g} s") from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _TroubleError(f"{engine} cannot be run: {error.strerror}") from None
+
+
+def _why(engine: str, what: str, answer: Answer) -> str:
+    text = answer.err.lower()
+    if "permission denied" in text:
+        return f"{engine} may not be asked by this user (join its group, or run ttx as root)"
+    if "cannot connect" in text or "connection refused" in text:
+        return f"{engine} is installed, but its daemon does not answer (start it: systemctl start {engine})"
+    line = next((line.strip() for line in answer.err.splitlines() if line.strip()), "it said nothing")
+    return f"{engine} {what} failed with exit {answer.code}: {line}"
+
+
+def _parse(engine: str, text: str) -> list[dict[str, Any]]:
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, list) or not all(isinstance(entry, dict) and entry.get("Id") for entry in value):
+        raise _TroubleError(f"{engine} inspect printed something else than a list of containers")
+    return value
+
+
+def _container(engine: str, entry: dict[str, Any], cards: Sequence[Card], roots: Roots) -> Container | None:
+    """Say which cards a container has; None when it has none of ours."""
+    claims = list(_claims(entry, cards, roots))
+    if not claims:
+        return None
+    every = any(numbers is None for numbers, _ in claims)
+    numbers = frozenset(number for numbers, _ in claims if numbers is not None for number in numbers)
+    why = ", ".join(dict.fromkeys(why for numbers, why in claims if numbers is None or not every))
+    name = str(entry.get("Name") or "").removeprefix("/")
+    return Container(engine, str(entry["Id"]), name, None if every else numbers, why)
+
+
+def _claims(entry: dict[str, Any], cards: Sequence[Card], roots: Roots) -> Iterator[tuple[frozenset[int] | None, str]]:
+    """Yield what gives cards, with their numbers (None: all)."""
+    config: dict[str, Any] = entry.get("HostConfig") or {}
+    if config.get("Privileged"):
+        yield None, "privileged"
+    sources = [("device", device.get("PathOnHost")) for device in config.get("Devices") or ()]
+    sources += [("mount", mount.get("Source")) for mount in entry.get("Mounts") or () if mount.get("Type") == "bind"]
+    for kind, path in sources:
+        # With rules of its own for devices, a container may open what it finds below its mount of the root.
+        whole = kind == "mount" and path == "/" and bool(config.get("DeviceCgroupRules"))
+        numbers = None if whole else _at(str(path or ""), cards, roots)
+        if numbers is None or numbers:
+            yield numbers, f"{kind} {path}"
+    for request in config.get("DeviceRequests") or ():
+        if any("tenstorrent" in str(name) for name in request.get("DeviceIDs") or ()):  # CDI
+            yield None, f"device {', '.join(request['DeviceIDs'])}"
+    label = ((entry.get("Config") or {}).get("Labels") or {}).get(LABEL)
+    if label:
+        words = [word.strip() for word in str(label).split(",")]
+        known = all(word.isascii() and word.isdigit() for word in words)
+        yield (frozenset(map(int, words)) if known else None), f"label {LABEL}={label}"
+
+
+def _at(path: str, cards: Sequence[Card], roots: Roots) -> frozenset[int] | None:
+    """Say which cards a path of the host leads to; None: all."""
+    real = _resolve(os.path.normpath(path), roots) if path else ""
+    if real in {"/dev", _NODES}:
+        return None
+    if real.startswith(f"{_NODES}/"):
+        number = real.removeprefix(f"{_NODES}/")
+        # A name in by-id that leads nowhere now may have led to any.
+        return frozenset({int(number)}) if number.isascii() and number.isdigit() else None
+    try:
+        seen = Path(real).stat() if real else None
+    except OSError:
+        seen = None  # not here, or not any more: it is no node of ours
+    if seen is None or not stat.S_ISCHR(seen.st_mode):
+        return frozenset()
+    return frozenset(card.number for card in cards if _rdev(card) == seen.st_rdev)
+
+
+def _resolve(path: str, roots: Roots) -> str:
+    """Follow links. The host's /dev is ``roots.dev``."""
+    if path != "/dev" and not path.startswith("/dev/"):
+        return os.path.realpath(path)
+    top = os.path.realpath(roots.dev)
+    real = os.path.realpath(top + path.removeprefix("/dev"))
+    return f"/dev{real.removeprefix(top)}" if real == top or real.startswith(f"{top}/") else real
+
+
+def _rdev(card: Card) -> int | None:
+    try:
+        seen = Path(card.node).stat()
+    except OSError:
+        return None
+    return seen.st_rdev if stat.S_ISCHR(seen.st_mode) else None
