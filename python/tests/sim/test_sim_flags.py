@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ttstack.arm.flags import SIM
 from ttstack.errors import UsageError
 from ttstack.sim.faults import FAULTS, STEPS
 from ttstack.sim.flags import FLAGS, parse
@@ -61,6 +62,13 @@ def test_every_form_of_a_flag() -> None:
     }
 
 
+def test_an_arm_can_ask_for_every_flag_of_the_simulation() -> None:
+    kinds = {"number": {"float", "int"}, "count": {"int"}, "list": {"append"}}
+    ours = {flag.name: flag.kind for flag in FLAGS if flag.name.startswith("sim-")}
+    assert ours.keys() == SIM.keys()
+    assert all(SIM[name] in kinds[kind] for name, kind in ours.items())
+
+
 def test_batch_is_at_most_the_sequences() -> None:
     assert parse(["serve", "/m", "--max-num-seqs", "4", "--sim-max-batch", "9"], {}).max_batch == 4
     assert parse(["serve", "/m", "--max-num-seqs", "4", "--sim-max-batch", "2"], {}).max_batch == 2
@@ -96,6 +104,7 @@ def test_keys_are_not_shown() -> None:
         (["serve", "/m", "--additional-config", "[]"], "JSON object"),
         (["serve", "/m", "--additional-config", '{"tt":1}'], '"tt" must be a JSON object'),
         (["serve", "/m", "--enable-prefix-caching=yes"], "takes no value"),
+        (["serve", "/m", "--no-seed"], "unrecognized argument: --no-seed"),
         (["serve", "/m", "--sim-fault", "dye:plugin"], "unknown fault 'dye'"),
         (["serve", "/m", "--sim-fault", "wrong-rot"], "did you mean wrong-root"),
         (["serve", "/m", "--sim-fault", "die"], "needs its STEP"),

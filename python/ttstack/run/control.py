@@ -44,7 +44,7 @@ class LiveRun:
         if self.state.phase == "dirty":
             return "dirty" if self.engine else "stopped"
         if self.supervised or self.state.phase == "stopped":
-            return "booting" if self.state.phase == "waiting" else self.state.phase
+            return self.state.phase
         return "orphaned" if self.engine else "lost"
 
     @property

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-RunPhase = Literal["waiting", "booting", "ready", "stopping", "stopped", "dirty"]
-"""waiting: no engine yet; stopped: no engine any more; dirty: the engine was told to stop and did not."""
+RunPhase = Literal["booting", "ready", "stopping", "stopped", "dirty"]
+"""stopped: no engine any more; dirty: the engine was told to stop and did not."""
 
 Data = TypeVar("Data")
 

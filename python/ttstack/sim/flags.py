@@ -53,6 +53,7 @@ FLAGS = (
 """Every flag that the engine reads; any other one of vLLM's is taken and shown among the non-default args."""
 
 _KINDS = {flag.name: flag.kind for flag in FLAGS}
+_DEFAULTS = {flag.name: flag.default for flag in FLAGS}
 _POSITIVE = {"max-model-len", "max-num-seqs", "block-size", "sim-max-batch", "sim-tokens-per-chunk"}
 
 
@@ -145,6 +146,8 @@ def _read(words: Sequence[str]) -> dict[str, object]:
     for name, text in _words(words):
         kind = _KINDS.get(name, "")
         if text is None and name.startswith("no-"):
+            if _KINDS.get(name.removeprefix("no-"), "switch") != "switch":
+                raise UsageError(f"unrecognized argument: --{name}")
             values[name.removeprefix("no-")] = False
         elif text is None:
             if kind not in {"", "switch"}:
@@ -192,40 +195,44 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Settings:
         raise UsageError("expected: serve ROOT [--flag [VALUE] ...]", hint="the flags are in docs/reference/sim.md")
     root, values = argv[1], _read(argv[2:])
 
-    def number(name: str, default: float) -> float:
-        value = values.get(name, default)
-        return value if isinstance(value, float) else float(default)
+    def text(name: str) -> str:
+        return str(values.get(name, _DEFAULTS[name]))
 
-    def count(name: str, default: int) -> int:
-        value = values.get(name, default)
-        return value if isinstance(value, int) else default
+    def number(name: str) -> float:
+        return float(text(name))
 
-    seqs = count("max-num-seqs", 32)
+    def count(name: str) -> int:
+        return int(text(name))
+
+    def switch(name: str) -> bool:
+        return bool(values.get(name, _DEFAULTS[name] == "on"))
+
+    seqs = count("max-num-seqs")
     key = env.get("VLLM_API_KEY", "")
     return Settings(
         root=root,
         given=_given(root, values),
-        host=str(values.get("host", "127.0.0.1")),
-        port=count("port", 8000),
+        host=text("host"),
+        port=count("port"),
         names=_list(values.get("served-model-name")) or (root,),
-        max_model_len=count("max-model-len", 0) or None,
+        max_model_len=count("max-model-len") if "max-model-len" in values else None,
         max_num_seqs=seqs,
-        max_batch=min(seqs, count("sim-max-batch", seqs)),
-        block_size=count("block-size", 64),
-        dtype=str(values.get("dtype", "auto")),
-        seed=count("seed", 0),
-        prefix_caching=bool(values.get("enable-prefix-caching", True)),
-        async_scheduling=bool(values.get("async-scheduling", True)),
-        prompt_details=bool(values.get("enable-prompt-tokens-details", False)),
-        access_log=not values.get("disable-uvicorn-access-log", False),
+        max_batch=min(seqs, count("sim-max-batch")) if "sim-max-batch" in values else seqs,
+        block_size=count("block-size"),
+        dtype=text("dtype"),
+        seed=count("seed"),
+        prefix_caching=switch("enable-prefix-caching"),
+        async_scheduling=switch("async-scheduling"),
+        prompt_details=switch("enable-prompt-tokens-details"),
+        access_log=not switch("disable-uvicorn-access-log"),
         api_keys=_list(values.get("api-key")) or ((key,) if key else ()),
         tt=_tt(values),
         timing=Timing(
-            prefill_rate=number("sim-prefill-rate", 20000),
-            token_ms=number("sim-token-ms", 5),
-            boot_ms=number("sim-boot-ms", 400),
-            teardown_ms=number("sim-teardown-ms", 100),
-            tokens_per_chunk=count("sim-tokens-per-chunk", 1),
+            prefill_rate=number("sim-prefill-rate"),
+            token_ms=number("sim-token-ms"),
+            boot_ms=number("sim-boot-ms"),
+            teardown_ms=number("sim-teardown-ms"),
+            tokens_per_chunk=count("sim-tokens-per-chunk"),
         ),
         faults=parse_faults(_list(values.get("sim-fault"))),
     )
