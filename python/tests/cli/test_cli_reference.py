@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,7 @@ PAGE = ROOT / "docs" / "reference" / "cli.md"
 PAGES = sorted({ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")} - {PAGE})
 PARSERS = all_parsers()
 
-_CALL = re.compile(r"^ *(?:\$ )?(?:sudo )?(?:\./bootstrap ttx|\./bootstrap(?= run)|nix run \.#ttx --|ttx) (.*)$")
+_CALL = re.compile(r"^ {4,}(?:\$ )?(?:sudo )?(?:\./bootstrap ttx|\./bootstrap(?= run)|nix run \.#ttx --|ttx) (.*)$")
 _INLINE = re.compile(r"`(?:\./bootstrap )?ttx ([^`]*)`")
 
 
@@ -36,7 +37,7 @@ LEAVES = _commands()
 
 
 def _calls(text: str) -> list[str]:
-    """Find calls of ttx; what follows two blanks explains them, a pipe leads elsewhere, and VERB is any verb."""
+    """Find calls of ttx in code; two blanks before what explains one, a pipe leads elsewhere, VERB is any verb."""
     lines = [match[1] for line in text.splitlines() if (match := _CALL.match(line))] + _INLINE.findall(text)
     calls = [re.split(r"  |\|(?= )|[>;]|\.\.\.| #", line)[0].strip() for line in lines]
     return [call for call in calls if call and not call.startswith(("VERB", "-v]", "[-v]"))]
@@ -80,7 +81,7 @@ def test_everything_is_in_the_page(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(LEAVES))
 def test_examples_can_be_typed(name: str) -> None:
-    calls = _calls(str(LEAVES[name].epilog))
+    calls = _calls(indent(str(LEAVES[name].epilog), "  "))
     assert calls, f"{name} has no example"
     for call in calls:
         _parse(call)
@@ -100,6 +101,7 @@ def test_calls_are_found() -> None:
     ./bootstrap run sim     # from an arm to a record
     $ ttx records ls | head
 `ttx unit ARM` and `ttx VERB --help`
+ttx never does what is not written.
     nix run .#ttx -- slot ls
 """
     assert _calls(text) == ["run sim", "records ls", "slot ls", "unit ARM"]

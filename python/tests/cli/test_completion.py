@@ -93,7 +93,7 @@ def _tab(home: Path, line: str) -> list[str]:
         ("ttx --arms o", ["own/"]),
         ("ttx arm ", ["ls", "show", "check", "render", "compare"]),
         ("ttx arm show ", SHIPPED),
-        ("ttx -v arm check prod sim-", ["sim-pair"]),
+        ("ttx -v arm check prod sim-p", ["sim-pair"]),
         ("ttx --arms own arm show ", ["mine"]),
         ("ttx arm show --arms nowhere ", []),
         ("ttx run own/", ["own/mine.toml", "own/models.toml"]),
