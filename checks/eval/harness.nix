@@ -1,7 +1,7 @@
 # Evaluates modules as NixOS would, without NixOS: the options that our modules merely mention are declared here, packages
 # are placeholders, and `utils` has the one function that we call. That this is faithful is shown by ../against-nixos.
 #
-#   harness { inherit lib; } [ module ... ] -> { config, options, failing, warnings, unitNames, unitText }
+#   harness { inherit lib; } [ module ... ] -> { config, failing, warnings, units.<unit> = text; }
 { lib }:
 let
   inherit (lib) mkOption types;
@@ -101,7 +101,6 @@ let
 in
 {
   inherit config;
-  inherit (evaluation) options;
   failing = map (item: item.message) (lib.filter (item: !item.assertion) config.assertions);
   inherit (config) warnings;
   # { <unit>.service = text; }

@@ -10,5 +10,4 @@ in
   flags = import ./flags.nix { inherit lib json; };
   mesh = import ./mesh.nix { inherit lib; };
   cacheKey = import ./cache-key.nix { inherit lib json; };
-  readPin = import ./pin.nix;
 }
