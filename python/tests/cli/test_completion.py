@@ -52,6 +52,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (state / "records.jsonl").write_text("\n".join(lines))
     (home / "other.jsonl").write_text(json.dumps({"kind": "open", "run": "elsewhere"}, separators=(",", ":")))
+    (home / ".hidden").mkdir()
     own = home / "own"
     own.mkdir()
     (own / "models.toml").write_text("schema = 1\n")
@@ -95,7 +96,7 @@ def _tab(home: Path, line: str) -> list[str]:
         ("ttx arm show ", SHIPPED),
         ("ttx -v arm check prod sim-p", ["sim-pair"]),
         ("ttx --arms own arm show ", ["mine"]),
-        ("ttx arm show --arms nowhere ", []),
+        ("ttx --arms nowhere arm show ", ["bin/", "own/", "state/"]),
         ("ttx run own/", ["own/mine.toml", "own/models.toml"]),
         ("ttx run ./o", ["./own/"]),
         ("ttx run sim --no", ["--no-wait"]),
