@@ -22,12 +22,13 @@
       # pins and arms as Nix values
       lib = import ./pkgs/lib.nix { inherit lib; };
 
-      # ttx
+      # ttx, and the simulated engine as an image
       packages = forAllSystems (
         { pkgs, ... }:
         rec {
           ttx = pkgs.callPackage ./pkgs/ttx.nix { };
           default = ttx;
+          sim-image = pkgs.callPackage ./pkgs/sim-image.nix { };
         }
       );
       overlays.default = final: _: { ttx = final.callPackage ./pkgs/ttx.nix { }; };

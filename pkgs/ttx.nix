@@ -43,7 +43,7 @@ let
 in
 runCommand "ttx-${version}"
   {
-    passthru = { inherit env; };
+    passthru = { inherit env ttstack; };
     meta = {
       description = "Serve, try and measure models on Tenstorrent Blackhole cards";
       mainProgram = "ttx";

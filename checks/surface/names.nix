@@ -2,8 +2,8 @@
 # the project's Nix files use.
 #
 # How uses are found, and what that cannot see:
-#   - `lib.a.b`, `pkgs.a`, `types.a`, `ps.a`, `python3.pkgs.a` and `inherit (lib) a b;` by regular expression, comments
-#     left out; a name built at run time (`lib.${x}`) is not seen, a name in a text counts
+#   - `lib.a.b`, `pkgs.a`, `types.a`, `ps.a`, `python3.pkgs.a`, `dockerTools.a` and
+#     `inherit (lib) a b;` by regular expression, comments left out; a name built at run time (`lib.${x}`) is not seen, a name in a text counts
 #   - what a file of pkgs/ takes from callPackage: the arguments of its function
 #   - `mkPackageOption pkgs "a"`
 #   - files of `ignored` are not read, `promised` counts as used
@@ -51,6 +51,7 @@ let
     "lib.types"
     "lib.types.ints"
     "pkgs"
+    "pkgs.dockerTools"
     "pkgs.python3"
     "pkgs.python3.pkgs"
   ];
@@ -94,6 +95,7 @@ let
     in
     {
       types = [ "lib" ] ++ parts;
+      dockerTools = [ "pkgs" ] ++ parts;
       python3 = [ "pkgs" ] ++ parts;
       ps = [
         "pkgs"
@@ -137,7 +139,7 @@ let
       text = builtins.concatStringsSep "\n" (filter (line: match "[[:space:]]*#.*" line == null) lines);
     in
     map (groups: cut (full (elemAt groups 1))) (
-      matches "(^|[^a-zA-Z0-9_'./-])((lib|types|pkgs|ps|python3)[.][a-zA-Z_][a-zA-Z0-9_'.-]*)" text
+      matches "(^|[^a-zA-Z0-9_'./-])((lib|types|pkgs|ps|python3|dockerTools)[.][a-zA-Z_][a-zA-Z0-9_'.-]*)" text
     )
     ++ concatMap (groups: map (name: cut (words (head groups) ++ [ name ])) (words (elemAt groups 1))) (
       matches "inherit[[:space:]]*[(](lib[a-zA-Z.]*)[)]([^;]*);" text

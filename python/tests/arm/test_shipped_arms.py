@@ -14,8 +14,8 @@ SHELF = Shelf(ROOT / "arms", ROOT / "pins")
 
 
 def test_which_there_are() -> None:
-    assert arm_names(SHELF) == ("prod", "prod-prefix", "sim", "sim-pair", "tp1-a", "tp1-b")
-    assert pin_names(SHELF) == ("current", "sim")
+    assert arm_names(SHELF) == ("prod", "prod-prefix", "sim", "sim-docker", "sim-pair", "tp1-a", "tp1-b")
+    assert pin_names(SHELF) == ("current", "sim", "sim-image")
 
 
 def test_production() -> None:
