@@ -61,8 +61,23 @@ def test_verbose_echoes_the_engine(
         (["rnu"], "did you mean: ttx run"),
         (["--arm", "x", "run"], "see: ttx --help"),
         (["-v"], "see: ttx --help"),
+        (["--json", "run"], "a verb's own options stand after it"),
+        (["--arms"], "--arms needs a folder"),
+        (["run"], "`ttx run` needs ARM\n  usage: ttx run"),
+        (["arm"], "COMMAND is one of ls, show, check, render, compare\n"),
+        (["arm", "lst"], "not 'lst'\n  did you mean: ls"),
+        (["arm", "new"], "not 'new'\n  see: ttx arm --help"),
+        (["arm", "ls", "--jsn"], "`ttx arm ls` has no option '--jsn'\n  did you mean: --json"),
+        (["arm", "ls", "-x"], "`ttx arm ls` has no option '-x'\n  see: ttx arm ls --help"),
+        (["arm", "ls", "sim"], "'sim' is one argument too many\n  usage: ttx arm ls"),
+        (["arm", "render", "sim", "--as", "dokcer"], "--as of `ttx arm render` is one of docker, "),
+        (["run", "sim", "--wait", "soon"], "--wait: 'soon' is no number of seconds\n"),
+        (["run", "sim", "--wait", "3", "--no-wait"], "--no-wait: not allowed with argument --wait\n"),
     ],
 )
 def test_a_wrong_start_says_the_way_out(words: Sequence[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == Exit.USAGE
-    assert hint in capsys.readouterr().err
+    heard = capsys.readouterr()
+    assert hint in heard.err
+    assert heard.err.startswith("ttx: ")
+    assert heard.out == ""

@@ -11,7 +11,7 @@ import pytest
 from ttstack.cli.main import VERBS, main
 from ttstack.cli.parsers import all_parsers, arguments, commands
 from ttstack.cli.reference import meaning, reference_text
-from ttstack.errors import Exit
+from ttstack.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -92,7 +92,7 @@ def test_commands_of_the_pages_can_be_typed(page: Path) -> None:
     for call in _calls(page.read_text(encoding="utf-8")):
         try:
             _parse(call)
-        except (SystemExit, KeyError):
+        except (UsageError, KeyError):
             pytest.fail(f"{page}: there is no `ttx {call}`")
 
 

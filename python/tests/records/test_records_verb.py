@@ -10,6 +10,7 @@ import pytest
 from records_kit import MEASURED, close_line, open_line
 
 from ttstack.cli.main import main
+from ttstack.errors import Exit
 from ttstack.host.process import boot_id, myself
 from ttstack.records.store import Store
 from ttstack.records.types import Identity, IdentityCheck, Measured, MeasuredCheck, Owner
@@ -76,9 +77,7 @@ def test_ls_chooses(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(capsys, "--arm", "none") == []
     assert "none of the 4 runs" in run(capsys, "ls", "--arm", "none")[2]
     for bad in (("-n", "-1"), ("-n", "x"), ("--outcome", "fine")):
-        with pytest.raises(SystemExit) as told:
-            main(["records", "ls", *bad])
-        assert told.value.code == 2
+        assert main(["records", "ls", *bad]) == Exit.USAGE
 
 
 @pytest.mark.usefixtures("store")
@@ -136,10 +135,15 @@ def test_no_records_and_another_file(store: Store, tmp_path: Path, capsys: pytes
     empty.touch()
     code, _, err = run(capsys, "show", "--records", str(empty))
     assert (code, "no runs in" in err) == (2, True)
-    assert run(capsys, "ls", "--records", str(tmp_path / "none"))[0] == 2
+    code, _, err = run(capsys, "ls", "--records", str(tmp_path / "none"))
+    assert (code, "or the state folder that holds it" in err) == (2, True)
     other = Store(tmp_path / "other.jsonl")
     other.append(open_line("o-1"))
     assert [entry["run"] for entry in listed(capsys, "--records", str(other.path))] == ["o-1"]
+    assert len(listed(capsys, "--records", str(store.path.parent))) == 4
+    (tmp_path / "folder").mkdir()
+    code, _, err = run(capsys, "ls", "--records", str(tmp_path / "folder"))
+    assert (code, "there is no file" in err) == (2, True)
     store.path.unlink()
     code, out, err = run(capsys, "ls")
     assert (code, out, "no runs in" in err) == (0, "", True)

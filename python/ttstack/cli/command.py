@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from ttstack.cli.parser import Parser
 from ttstack.errors import UsageError
 from ttstack.near import nearest
 
@@ -44,13 +45,16 @@ def split_globals(words: Sequence[str]) -> tuple[Context, list[str]]:
         word = words[at]
         if word in {"-v", "--verbose"}:
             verbose = True
-        elif word == "--arms" and at + 1 < len(words):
+        elif word == "--arms":
             at += 1
+            if at == len(words):
+                raise UsageError("--arms needs a folder", hint="such as: ttx --arms ./arms arm ls")
             arms = Path(words[at])
         elif word.startswith("--arms="):
             arms = Path(word.removeprefix("--arms="))
         else:
-            raise UsageError(f"unknown option {word!r} before the verb", hint="see: ttx --help")
+            hint = "a verb's own options stand after it; see: ttx --help"
+            raise UsageError(f"unknown option {word!r} before the verb", hint=hint)
         at += 1
     return Context(verbose, arms), list(words[at:])
 
@@ -65,7 +69,7 @@ def unknown_verb(name: str, verbs: Iterable[str]) -> UsageError:
 def verb_parser(module: object, name: str, summary: str) -> argparse.ArgumentParser:
     """Make the parser of a verb's own arguments."""
     verb = cast("Verb", module)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"ttx {name}",
         description=sentence(summary),
         epilog=f"examples:\n{verb.EXAMPLES}",

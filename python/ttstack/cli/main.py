@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERBS: dict[str, str] = {
-    "arm": "list, show, check and render arms",
+    "arm": "list, show, check, render and compare arms",
     "run": "one run from slot to record: boot, identify, measure, stop",
     "up": "take the slot, boot and identify an arm, and leave it running",
     "down": "stop an engine gracefully and free its cards",

@@ -6,6 +6,7 @@ The rooms are imported where something is run, so that help and completion need 
 from __future__ import annotations
 
 import os
+from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
 from ttstack.cli.arms import add_arm, asked_for, engine_program
@@ -31,10 +32,17 @@ def add_start(parser: argparse.ArgumentParser) -> None:
     add_arm(parser)
     wait = parser.add_mutually_exclusive_group()
     wait.add_argument(
-        "--wait", type=float, default=WAIT_S, metavar="SECONDS", help=f"how long to wait for cards ({WAIT_S:g})"
+        "--wait", type=_seconds, default=WAIT_S, metavar="SECONDS", help=f"how long to wait for cards ({WAIT_S:g})"
     )
     wait.add_argument("--no-wait", action="store_true", help="exit 3 at once when the cards are not free")
     add_json(parser)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no number of seconds") from None
 
 
 def prepare(

@@ -40,9 +40,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ls.add_argument("--arm", metavar="ARM", help="only runs of this arm")
     ls.add_argument("--outcome", choices=_OUTCOMES, help="only runs that ended so")
     show = leaf(commands, "show", "show one run: asked, observed, identity, measured", _SHOW, _show)
-    show.add_argument("run", metavar="RUN", nargs="?", default="last", help="its id or the start of it; the newest run")
+    show.add_argument(
+        "run", metavar="RUN", nargs="?", default="last", help="its id or the start of it; the newest when none is given"
+    )
     for command in (ls, show):
-        command.add_argument("--records", type=Path, metavar="FILE", help="the records of another host or folder")
+        command.add_argument(
+            "--records", type=Path, metavar="FILE", help="the records of another host, or their folder"
+        )
         add_json(command)
 
 
@@ -54,9 +58,12 @@ def _count(text: str) -> int:
 
 def _read(args: argparse.Namespace) -> tuple[Path, Log]:
     """Read the records and say on stderr which lines are none."""
-    if args.records is not None and not args.records.exists():
-        raise UsageError(f"there is no file {args.records}", reason="no_records")
-    path = args.records or records_file(state_folder(os.environ))
+    path: Path = args.records or records_file(state_folder(os.environ))
+    if args.records is not None and path.is_dir():
+        path = records_file(path)
+    if args.records is not None and not path.exists():
+        hint = "--records takes a records.jsonl, or the state folder that holds it"
+        raise UsageError(f"there is no file {path}", hint=hint, reason="no_records")
     log = Store(path).read(_lives)
     for fault in log.faults:
         run = f" of run {fault.run}" if fault.run else ""
@@ -140,7 +147,7 @@ def _row(run: RunRecord) -> tuple[str, ...]:
     reason = f" ({entry['reason']})" if entry["reason"] else ""
     return (
         entry["run"],
-        entry["time"][:19].replace("T", " "),
+        entry["time"][:19] + "Z",
         entry["verb"],
         entry["arm"] + (" (simulated)" if entry["simulated"] else ""),
         entry["outcome"] + reason,
