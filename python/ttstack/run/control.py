@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +13,7 @@ from ttstack.run.errors import RunError
 from ttstack.run.journal import close_left, store_of
 from ttstack.run.state import OVER, run_folders
 from ttstack.run.stop import engine_of, stop_engine
+from ttstack.run.waiting import longest_stop, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ttstack.host.types import ProcessId
     from ttstack.run.state import RunFolder, State
 
-_POLL_S = 0.05
-_SUPERVISOR_S = 10.0
+_CLOSE_S = 10.0  # what a supervisor may take to close the record
 
 LiveStatus = Literal["booting", "ready", "stopping", "dirty", "orphaned", "lost", "stopped"]
 """orphaned: the engine runs and its supervisor is gone; lost: both are gone and the run was never settled."""
@@ -122,15 +121,9 @@ def down(run: LiveRun, *, kill: bool, tell: Callable[[str], None]) -> State:
 
 
 def _wait(run: LiveRun) -> State:
-    state = run.state
-    until = time.monotonic() + 2 * state.stop_grace_s + _SUPERVISOR_S
-    while time.monotonic() < until:
-        alive = process.alive(run.state.supervisor)
-        state = run.folder.read() or state
-        if state.phase in OVER or not alive:
-            break
-        time.sleep(_POLL_S)
-    return state
+    supervisor, grace = run.state.supervisor, run.state.stop_grace_s
+    wait_until(lambda: run.folder.over() or not process.alive(supervisor), longest_stop(grace))
+    return run.folder.read() or run.state
 
 
 def _settle(run: LiveRun, state: State) -> None:
@@ -138,9 +131,8 @@ def _settle(run: LiveRun, state: State) -> None:
 
     A supervisor that was told to stop writes the close a moment after it wrote its last state.
     """
-    until = time.monotonic() + _SUPERVISOR_S
-    while run.supervised and not state.attended and process.alive(state.supervisor) and time.monotonic() < until:
-        time.sleep(_POLL_S)
+    if run.supervised and not state.attended:
+        wait_until(lambda: not process.alive(state.supervisor), _CLOSE_S)
     if process.alive(state.supervisor):
         return
     text = "the supervisor of the engine died; `ttx down` settled the run"

@@ -17,7 +17,7 @@ from ttstack.run.interrupts import Interrupts
 from ttstack.run.journal import asked_record, host_facts, store_of
 from ttstack.run.link import spawn
 from ttstack.run.state import run_folder
-from ttstack.run.work import SUPERVISOR_S, Options, Work
+from ttstack.run.work import Options, Work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ttstack.records.types import Outcome as RecordOutcome
     from ttstack.run.report import Reporter
     from ttstack.run.state import State
+
+
+_LAST_S = 10.0  # what a supervisor may take to end once its run is closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ def _close(work: Work, opened: Mapping[str, Json], error: BaseException | None) 
     store_of(work.places.state).append(line)
     work.link.send("done")
     work.link.close()
-    work.link.wait(SUPERVISOR_S)
+    work.link.wait(_LAST_S)
     known = error if isinstance(error, TtxError) else None
     return Outcome(work.folder.run, code, opened, line, known, work.folder.read())
 

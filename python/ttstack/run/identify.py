@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ttstack.bench.smoke import one_completion
 from ttstack.host import ports, process
 from ttstack.host.errors import HostError
 from ttstack.records.types import IdentityCheck
+from ttstack.run.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ttstack.run.state import State
 
 CACHE_LINE = "Cache directory: "
-_NAP_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +127,9 @@ def _listener(subject: Subject, wait_s: float) -> IdentityCheck:
     name, port = "listener", subject.state.port
     expected = f"the engine listens on port {port}"
     family = [entry.pid for entry in subject.engine]
-    until = time.monotonic() + wait_s
     try:
+        wait_until(lambda: bool(ports.listening_inodes(port)), wait_s)
         inodes = ports.listening_inodes(port)
-        while not inodes and time.monotonic() < until:
-            time.sleep(_NAP_S)
-            inodes = ports.listening_inodes(port)
         if not inodes:
             return IdentityCheck(name, ok=False, expected=expected, found="nobody listens")
         foreign = [inode for inode in sorted(inodes) if not ports.owners(frozenset({inode}), family)]

@@ -100,6 +100,11 @@ class RunFolder:
         except (KeyError, TypeError, ValueError) as error:
             raise HostError(f"{path} is not the state of a run: {error!r}") from error
 
+    def over(self) -> bool:
+        """Whether the run has come to its end. Raises HostError as ``read`` does."""
+        state = self.read()
+        return state is not None and state.phase in OVER
+
     def write(self, state: State) -> None:
         """Replace the state. Raises HostError."""
         write_json(self.path / "state.json", jsonable(state))

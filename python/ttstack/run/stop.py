@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import signal
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ttstack.run.runtime import find_runtime
+from ttstack.run.waiting import wait_until
 
 if TYPE_CHECKING:
     from ttstack.host.types import ProcessId
     from ttstack.run.runtime import Runtime
     from ttstack.run.state import RunFolder, State
-
-_POLL_S = 0.05
 
 
 def engine_of(state: State) -> tuple[ProcessId, ...]:
@@ -36,7 +34,7 @@ def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State
     elif found:
         killed = True
         runtime.stop(found, signal.SIGKILL)
-        _wait(runtime, state, _grace(state))
+        _wait(runtime, state, state.stop_grace_s)
     if runtime.find(state.run, state.engine):
         text = f"the engine did not stop within {state.stop_grace_s} s of being asked to"
         state = replace(state, phase="dirty", reason="stop_failed", text=text)
@@ -47,25 +45,20 @@ def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State
     return state
 
 
-def _grace(state: State) -> float:
-    return float(max(state.stop_grace_s, 1))
-
-
 def _ask(runtime: Runtime, state: State, number: signal.Signals) -> None:
     for first in (True, False):
         found = runtime.find(state.run, state.engine)
         runtime.stop(found[:1] if first else found, number)
-        if _wait(runtime, state, _grace(state), only=found[:1] if first else None):
+        if _wait(runtime, state, state.stop_grace_s, only=found[:1] if first else None):
             return
 
 
 def _wait(runtime: Runtime, state: State, seconds: float, only: tuple[ProcessId, ...] | None = None) -> bool:
     """Whether the whole engine ended; with ``only`` the wait is over as well when these ended."""
-    end = time.monotonic() + seconds
-    while True:
+
+    def ended() -> bool:
         found = runtime.find(state.run, state.engine)
-        if not found:
-            return True
-        if time.monotonic() >= end or (only is not None and not set(only) & set(found)):
-            return False
-        time.sleep(_POLL_S)
+        return not found or (only is not None and not set(only) & set(found))
+
+    wait_until(ended, seconds)
+    return not runtime.find(state.run, state.engine)

@@ -22,6 +22,7 @@ from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER
 from ttstack.run.stop import stop_engine
 from ttstack.run.texts import Follower
+from ttstack.run.waiting import longest_stop, wait_until
 from ttstack.slots.claim import new_claim
 from ttstack.slots.take import Request, acquire
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 POLL_S = 0.03
 DYING_S = 10.0  # what a server may take to end after its engine died
-SUPERVISOR_S = 10.0  # what a supervisor may take beyond its engine's grace
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +164,12 @@ class Work:
 
     def _raise_if_over(self, state: State) -> None:
         if state.phase in {"stopping", *OVER}:
-            self._wait_until_over(state)
+            wait_until(lambda: self.folder.over() or not self.link.alive(), longest_stop(state.stop_grace_s))
             over = self.folder.read() or state
             self.reporter.lines(f"the last lines of {self.folder.log}", self.folder.tail())
             if over.reason == "stopped":
                 raise InterruptedRunError(over.text)
             raise RunError(over.text, hint=f"the whole log: {self.folder.log}", reason=over.reason)
-
-    def _wait_until_over(self, state: State) -> None:
-        until = time.monotonic() + 2 * state.stop_grace_s + SUPERVISOR_S
-        while time.monotonic() < until and self.link.alive():
-            seen = self.folder.read()
-            if seen is not None and seen.phase in OVER:
-                return
-            time.sleep(POLL_S)
 
     def _identify(self, launch: Launch) -> None:
         state = self._state()
@@ -236,10 +228,12 @@ class Work:
         """Tell an engine that fails checks from one that has died: vLLM's server answers 503 until it ends as well."""
         if healthy(url, timeout_s=5.0):
             return
-        until = time.monotonic() + DYING_S
-        while time.monotonic() < until and self._state().phase not in {"stopping", *OVER} and self.link.alive():
+
+        def ended() -> bool:
             self.interrupts.check()
-            time.sleep(POLL_S)
+            return self._state().phase in {"stopping", *OVER} or not self.link.alive()
+
+        wait_until(ended, DYING_S)
         self._raise_if_over(self._state())
         raise RunError("the engine no longer answers", hint=f"its log: {self.folder.log}", reason="engine_died")
 
@@ -263,11 +257,9 @@ class Work:
             return
         with self._phase("stop"):
             self.link.send("stop")
-            until = time.monotonic() + 2 * self.asked.arm.engine.stop_grace_s + SUPERVISOR_S
+            longest = longest_stop(self.asked.arm.engine.stop_grace_s)
+            wait_until(lambda: self.folder.over() or not self.link.alive(), longest)
             state = self.folder.read()
-            while self.link.alive() and (state is None or state.phase not in OVER) and time.monotonic() < until:
-                time.sleep(POLL_S)
-                state = self.folder.read()
             if state is None:
                 return  # the supervisor died before it started anything
             if state.phase not in OVER:
