@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
 
 import pytest
-from card_trees import host
+from card_trees import HOSTS, host
 
 from ttstack.host.cards import inventory
 from ttstack.host.containers import Container, Containers
@@ -93,6 +94,16 @@ def test_fixture_hosts_are_free_with_and_without_the_list() -> None:
         assert [entry.free for entry in found.values()] == [True] * cards, f"{name}: {found}"
 
 
+def test_the_old_hosts_processes_are_looked_at_when_its_driver_is_in_use(tmp_path: Path) -> None:
+    shutil.copytree(HOSTS / "old-driver", tmp_path / "host", symlinks=True)
+    roots = Roots(tmp_path / "host/sys", tmp_path / "host/proc", tmp_path / "host/dev")
+    (roots.sys / "module/tenstorrent/refcnt").write_text("1\n")
+    (only,) = inventory(roots)
+    assert look(only, tmp_path / "host").free
+    (roots.proc / "1/fd/7").symlink_to(only.node)
+    assert str(look(only, tmp_path / "host")) == "pid 1 (/sbin/init)"
+
+
 def test_an_open_simulated_node_has_a_holder(tree: Path) -> None:
     node = tree / "0"
     node.write_text("")
@@ -138,6 +149,15 @@ def test_a_process_that_cannot_be_looked_into_is_not_nobody(tree: Path) -> None:
     found = look(card(Path("/dev/null")), tree)
     assert (found.found, found.unseen, found.free) == ((), 1, False)
     assert str(found) == "held (could not look: 1 process of other users)"
+
+
+@pytest.mark.parametrize(("count", "free"), [("0\n", True), ("1\n", False), ("", False), ("-\n", False)])
+def test_a_driver_that_nobody_uses_is_complete_without_a_look_at_processes(tree: Path, count: str, free: bool) -> None:  # noqa: FBT001 - a case
+    (tree / "proc/78").mkdir(parents=True)
+    (tree / "proc/78/fd").write_text("")
+    (tree / "sys/module/tenstorrent").mkdir(parents=True)
+    (tree / "sys/module/tenstorrent/refcnt").write_text(count)
+    assert look(card(Path("/dev/null")), tree).free == free
 
 
 def test_a_pid_namespace_that_is_not_the_hosts_hides_processes(tree: Path) -> None:
