@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ttstack.records.log import RunRecord
     from ttstack.records.store import Store
-    from ttstack.run.flow import Outcome
+    from ttstack.run.flow import Result
 
 ARM = """\
 schema = 1
@@ -108,7 +108,7 @@ class World:
         path.write_text(ARM.format(args=args, cards=cards, **given))
         return path
 
-    def execute(self, arm: Path, verb: Literal["run", "up"] = "run", **options: object) -> Outcome:
+    def execute(self, arm: Path, verb: Literal["run", "up"] = "run", **options: object) -> Result:
         asked = load(str(arm), find_shelf(self.base / "arms", {}, self.base))
         chosen = Options(
             verb=verb,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ttstack.arm.types import Asked
     from ttstack.cli.command import Context
     from ttstack.host.types import Places
-    from ttstack.run.flow import Outcome
+    from ttstack.run.flow import Result
     from ttstack.run.work import Options
 
 WAIT_S = 600.0
@@ -93,7 +93,7 @@ def _simulated_env(places: Places) -> dict[str, str]:
     }
 
 
-def say_error(outcome: Outcome) -> None:
+def say_error(outcome: Result) -> None:
     """Say on stderr what went wrong, if anything did."""
     if outcome.error is not None:
         note(f"ttx: {outcome.error}")

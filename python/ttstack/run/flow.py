@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from ttstack.arm.types import Asked
     from ttstack.host.types import Places
-    from ttstack.records.types import Json
-    from ttstack.records.types import Outcome as RecordOutcome
+    from ttstack.records.types import Json, Outcome
     from ttstack.run.report import Reporter
     from ttstack.run.state import State
 
@@ -34,18 +33,17 @@ _LAST_S = 10.0  # what a supervisor may take to end once its run is closed
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Result:
     """How it ended. ``closed`` is the closing line, None for an engine that was left running."""
 
     run: str
     exit_code: Exit
-    opened: Mapping[str, Json]
     closed: Mapping[str, Json] | None
     error: TtxError | None
     state: State | None
 
 
-def execute(asked: Asked, places: Places, options: Options, reporter: Reporter) -> Outcome:
+def execute(asked: Asked, places: Places, options: Options, reporter: Reporter) -> Result:
     """Carry out ``run`` or ``up``. Faults are in the outcome; main thread only, since it minds signals.
 
     Raises TtxError only when nothing was begun: the arm cannot be rendered, or no record could be opened.
@@ -72,29 +70,29 @@ def execute(asked: Asked, places: Places, options: Options, reporter: Reporter) 
         except BaseException:
             link.send("done")
             raise
-        return _carry_out(Work(asked, places, options, reporter, interrupts, folder, link), opened)
+        return _carry_out(Work(asked, places, options, reporter, interrupts, folder, link))
 
 
-def _carry_out(work: Work, opened: Mapping[str, Json]) -> Outcome:
+def _carry_out(work: Work) -> Result:
     error: BaseException | None = None
     try:
         work.run()
     except BaseException as caught:  # noqa: BLE001 - whatever it is, the record is closed; see below
         error = caught
     if work.left:
-        return Outcome(work.folder.run, Exit.DONE, opened, None, None, work.folder.read())
+        return Result(work.folder.run, Exit.DONE, None, None, work.folder.read())
     try:
         work.stop()
         work.interrupts.check()
     except TtxError as caught:
         error = caught if error is None or caught.reason == "stop_failed" else error
-    outcome = _close(work, opened, error)
+    outcome = _close(work, error)
     if error is not None and not isinstance(error, TtxError):
         raise error
     return outcome
 
 
-def _close(work: Work, opened: Mapping[str, Json], error: BaseException | None) -> Outcome:
+def _close(work: Work, error: BaseException | None) -> Result:
     outcome, code, reason, text = _verdict(error)
     line = work.draft.line(work.folder.run, outcome, code, reason, text)
     if outcome == "ok" and not line["quotable"]:
@@ -105,10 +103,10 @@ def _close(work: Work, opened: Mapping[str, Json], error: BaseException | None) 
     work.link.close()
     work.link.wait(_LAST_S)
     known = error if isinstance(error, TtxError) else None
-    return Outcome(work.folder.run, code, opened, line, known, work.folder.read())
+    return Result(work.folder.run, code, line, known, work.folder.read())
 
 
-def _verdict(error: BaseException | None) -> tuple[RecordOutcome, Exit, str, str]:
+def _verdict(error: BaseException | None) -> tuple[Outcome, Exit, str, str]:
     if error is None:
         return "ok", Exit.DONE, "", ""
     if isinstance(error, InterruptedRunError):

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,15 +96,15 @@ def python_path() -> str:
 
 
 @dataclass(slots=True)
-class Control:
-    """The supervisor's end."""
+class Orders:
+    """The supervisor's end: what its owner has told it."""
 
     end: socket.socket
     fds: tuple[int, ...] | None = None  # the slot's descriptors, once they came
     stop: bool = False
     left: bool = False
     done: bool = False
-    gone: bool = field(default=False)  # the owner hung up or died
+    gone: bool = False  # the owner hung up or died
 
     def poll(self, seconds: float) -> None:
         """Wait this long for a message and take in all that are there."""

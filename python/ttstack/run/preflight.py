@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from ttstack.host import ports
 from ttstack.host.errors import HostError
 from ttstack.host.files import make_directory
-from ttstack.host.process import command
+from ttstack.host.process import command, environ
 from ttstack.run.errors import RunRefusedError
+from ttstack.run.runtime import RUN_VARIABLE
 
 if TYPE_CHECKING:
     from ttstack.arm.types import Model
@@ -34,16 +35,18 @@ def check_port(host: str, port: int) -> None:
     """Refuse a port that somebody has, naming who when that can be learned."""
     if not ports.busy(host, port):
         return
-    who = "another process"
+    who, way_out = "another process", "stop it"
     try:
         found = ports.owners(ports.listening_inodes(port))
     except HostError:
         found = ()  # then it stays "another process"
     if found:
         who = ", ".join(f"pid {pid} ({command(pid)})" for pid in found)
+        ours = {run for pid in found if (run := (environ(pid) or {}).get(RUN_VARIABLE))}
+        way_out = "; ".join(f"stop its run: ttx down {run}" for run in sorted(ours)) or way_out
     raise RunRefusedError(
         f"port {port} on {host} is in use by {who}",
-        hint="stop it, or choose another `engine.port` for the arm",
+        hint=f"{way_out}, or choose another `engine.port` for the arm",
         reason="port_busy",
     )
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ttstack.errors import Exit, TtxError
 from ttstack.host.errors import HostError
 from ttstack.host.process import boot_id, myself
-from ttstack.run.link import Control
+from ttstack.run.link import Orders
 from ttstack.run.plan import read_plan
 from ttstack.run.ready import Health
 from ttstack.run.runtime import find_runtime
@@ -50,9 +50,9 @@ class Ending:
 class Supervisor:
     """One run's engine, from its start to its end."""
 
-    def __init__(self, folder: RunFolder, control: Control, plan: Plan, slot: Slot) -> None:
+    def __init__(self, folder: RunFolder, orders: Orders, plan: Plan, slot: Slot) -> None:
         self.folder = folder
-        self.control = control
+        self.orders = orders
         self.plan = plan
         self.slot = slot
         self.runtime: Runtime = find_runtime(plan.launch.runtime)
@@ -102,7 +102,7 @@ class Supervisor:
         deadline = time.monotonic() + self.plan.boot_timeout_s
         health = Health(self.state.url)
         while True:
-            self.control.poll(_POLL_S)
+            self.orders.poll(_POLL_S)
             ended = engine.exit_code() is not None  # asked before the log is read, so that its last words are
             failure = self._read_log()
             if failure is not None:
@@ -116,18 +116,18 @@ class Supervisor:
                 step = self.state.step or "none"
                 text = f"the engine was not ready after {self.plan.boot_timeout_s} s; last step of the boot: {step}"
                 return Ending("boot_timeout", text)
-            if self.control.left and self.state.attended:
+            if self.orders.left and self.state.attended:
                 self._set(attended=False)
             asked = self._asked_to_end()
             if asked is not None:
                 return asked
 
     def _asked_to_end(self) -> Ending | None:
-        if self.control.stop:
+        if self.orders.stop:
             return Ending("stopped", "stopped as asked")
         if self.terminated:
             return Ending("stopped", "stopped by `ttx down` or the system")
-        if self.control.gone and not self.control.left:
+        if self.orders.gone and not self.orders.left:
             return Ending("owner_died", "the ttx that ran this ended without stopping it")
         return None
 
@@ -163,7 +163,7 @@ class Supervisor:
     def _wait(self, engine: Engine, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end and not self._ended(engine):
-            self.control.poll(_POLL_S)
+            self.orders.poll(_POLL_S)
 
     def _over(self, ending: Ending, engine: Engine | None) -> None:
         code = None if engine is None else engine.exit_code()
@@ -191,17 +191,17 @@ def how_it_ended(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def settle(folder: RunFolder, control: Control, state: State | None) -> None:
+def settle(folder: RunFolder, orders: Orders, state: State | None) -> None:
     """Close the record when nobody else will: the owner left, or died."""
-    while not (control.done or control.gone or control.left):
-        control.poll(_POLL_S)
-    if control.done:
+    while not (orders.done or orders.gone or orders.left):
+        orders.poll(_POLL_S)
+    if orders.done:
         return
     from ttstack.run.journal import close_left, store_of  # noqa: PLC0415 - a boot does not wait for what it may not need
 
     outcome: Outcome = "aborted"
     reason, text = "owner_died", "the ttx that ran this ended without stopping it"
-    if control.left and state is not None:
+    if orders.left and state is not None:
         reason, text = state.reason, state.text
         outcome = "ok" if reason == "stopped" else "failed"
     elif state is not None and state.phase == "dirty":
@@ -214,7 +214,7 @@ def settle(folder: RunFolder, control: Control, state: State | None) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Supervise the run of a folder; see the module."""
-    folder, control = RunFolder(Path(argv[0])), Control(socket.socket(fileno=int(argv[1])))
+    folder, orders = RunFolder(Path(argv[0])), Orders(socket.socket(fileno=int(argv[1])))
     terminated: list[int] = []
     here: list[Supervisor] = []
 
@@ -226,19 +226,19 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, terminate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    while control.fds is None and not (control.gone or control.done or terminated):
-        control.poll(_POLL_S)
+    while orders.fds is None and not (orders.gone or orders.done or terminated):
+        orders.poll(_POLL_S)
     state = None
-    if control.fds is None and terminated:
+    if orders.fds is None and terminated:
         return Exit.FAILED  # our owner sees that we are gone, and closes the record
-    if control.fds is not None:
+    if orders.fds is not None:
         plan = read_plan(folder)
-        supervisor = Supervisor(folder, control, plan, adopt(plan.cards, control.fds, plan.locks, plan.legacy))
+        supervisor = Supervisor(folder, orders, plan, adopt(plan.cards, orders.fds, plan.locks, plan.legacy))
         here.append(supervisor)
         supervisor.terminated = bool(terminated)
         supervisor.supervise()
         state = supervisor.state
-    settle(folder, control, state)
+    settle(folder, orders, state)
     return 0
 
 

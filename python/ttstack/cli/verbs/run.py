@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ttstack.cli.command import Context
-    from ttstack.run.flow import Outcome
+    from ttstack.run.flow import Result
 
 EXAMPLES = """\
   ttx run sim                    a whole run on simulated cards
@@ -42,7 +42,7 @@ def _run(context: Context, args: argparse.Namespace) -> int:
     return outcome.exit_code
 
 
-def _summary(outcome: Outcome) -> None:
+def _summary(outcome: Result) -> None:
     closed = outcome.closed or {}
     print(f"run      {outcome.run}")
     print(f"outcome  {closed.get('outcome')}{_in_brackets(closed.get('reason'))}, exit {int(outcome.exit_code)}")
