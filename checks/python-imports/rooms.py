@@ -21,7 +21,7 @@ ROOMS = (
     *("arm", "host", "render", "slots", "cache", "stage", "records", "bench"),
     *("run", "dev", "images", "bundle", "sim", "cli"),
 )
-GROUND = {"", "errors", "markdown", "near"}
+GROUND = {"", "errors", "markdown", "near", "printable"}
 
 # module -> the rooms that may not import it. These start processes or talk to the outside; argparse is the face's.
 STARTS = ("asyncio", "multiprocessing", "pty", "socket", "subprocess")

@@ -16,7 +16,7 @@ from ttstack.host.types import Places
 from ttstack.sim.host import make_host
 from ttstack.slots import legacy
 from ttstack.slots.claim import new_claim
-from ttstack.slots.errors import BusyError, NoSuchCardError
+from ttstack.slots.errors import BusyError, NoSuchCardError, SlotsError
 from ttstack.slots.lock import read_note, try_lock
 from ttstack.slots.take import Request, Slot, acquire, adopt, lock_name
 from ttstack.slots.view import look
@@ -320,4 +320,50 @@ def test_tmp_cleaners_see_a_locked_directory(places: Places, tmp_path: Path) -> 
     with pytest.raises(BlockingIOError):  # what systemd-tmpfiles tries before it removes a directory
         fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(probe)
+    slot.release()
+
+
+def test_what_stands_in_a_lock_files_place_is_refused_and_untouched(places: Places, tmp_path: Path) -> None:
+    slot = take(places, A)
+    lock = places.locks / lock_name(slot.cards[0].id)
+    slot.release()
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+
+    def link() -> None:
+        lock.symlink_to(precious)
+
+    for put in (link, lambda: os.mkfifo(lock), lock.mkdir):
+        lock.unlink()
+        put()
+        with pytest.raises(SlotsError, match=f"the lock {lock}") as caught:
+            take(places, A)
+        assert "who put it there" in caught.value.hint
+        with pytest.raises(SlotsError):
+            look(places)
+        assert read_note(lock) == {}  # and a pipe is not waited for
+        if lock.is_dir() and not lock.is_symlink():
+            lock.rmdir()
+            lock.touch()
+    assert precious.read_text() == "precious"
+
+
+def test_a_claim_that_anybody_wrote_forges_no_line(places: Places) -> None:
+    slot = take(places, A)
+    lock = places.locks / lock_name(slot.cards[0].id)
+    lock.write_text('{"run": "x\\n0000  free\\u001b[2J", "arm": "", "user": "", "pid": 1, "start": 1}')
+    text = look(places)[0].text
+    assert text.isprintable()
+    assert r"run x\n0000  free\x1b[2J" in text
+    lock.write_text("[" * 60000)
+    assert look(places)[0].text == "somebody who left no name"
+    slot.release()
+
+
+def test_a_ticket_has_a_number_for_a_name(places: Places) -> None:
+    (places.locks / "line").mkdir(parents=True)
+    (places.locks / "line" / "²").touch()
+    slot = take(places, A)
+    with pytest.raises(BusyError):
+        take(places, A, wait_s=0.05)
     slot.release()

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ttstack.host.process import alive, boot_id
 from ttstack.host.types import ProcessId
+from ttstack.printable import printable
 
 ClaimState = Literal["held", "dirty"]
 
@@ -54,17 +55,17 @@ def new_claim(run: str, arm: str, process: ProcessId) -> Claim:
 
 
 def from_note(note: dict[str, object]) -> Claim | None:
-    """Read a lock file's text; None when it is not a claim."""
+    """Read a lock file's text, which any user may have written; None when it is not a claim."""
     pid, start = note.get("pid"), note.get("start")
     if not isinstance(pid, int) or not isinstance(start, int):
         return None
     return Claim(
-        run=str(note.get("run", "")),
-        arm=str(note.get("arm", "")),
-        user=str(note.get("user", "")),
+        run=printable(str(note.get("run", ""))),
+        arm=printable(str(note.get("arm", ""))),
+        user=printable(str(note.get("user", ""))),
         process=ProcessId(pid, start),
         boot=str(note.get("boot_id", "")),
-        since=str(note.get("since", "")),
+        since=printable(str(note.get("since", ""))),
         state="dirty" if note.get("state") == "dirty" else "held",
     )
 

@@ -59,7 +59,7 @@ def older(folder: Path, mine: Ticket | None) -> tuple[Want, ...]:
 
 def _names(folder: Path) -> list[str]:
     try:
-        return [name for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208
+        return [name for name in os.listdir(folder) if name.isascii() and name.isdigit()]  # noqa: PTH208
     except FileNotFoundError:
         return []
 

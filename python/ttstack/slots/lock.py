@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _SHARED_FOLDER = 0o1777  # any user may add locks, none may remove another's
 _SHARED_FILE = 0o666
 _TEXT_LIMIT = 65536
+# The folder is every user's: a link must not choose the file whose text is replaced, a pipe must not be waited for.
+_CAREFULLY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def lock_folder(path: Path) -> Path:
@@ -45,15 +48,27 @@ def open_lock(path: Path) -> int:
     """
     for _ in range(100):
         try:
-            return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            return _plain(os.open(path, os.O_RDWR | _CAREFULLY), path)
         except FileNotFoundError:
             with suppress(FileExistsError):
-                made = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL, _SHARED_FILE)
+                made = os.open(path, os.O_RDWR | _CAREFULLY | os.O_CREAT | os.O_EXCL, _SHARED_FILE)
                 os.fchmod(made, _SHARED_FILE)
                 return made
         except OSError as error:
-            raise SlotsError(f"cannot open the lock {path}: {error.strerror}") from error
+            raise SlotsError(f"cannot open the lock {path}: {error.strerror}", hint=_hint(path)) from error
     raise SlotsError(f"the lock {path} is made and removed again and again", hint="find out who removes lock files")
+
+
+def _plain(handle: int, path: Path) -> int:
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise SlotsError(f"the lock {path} is not a file", hint=_hint(path))
+
+
+def _hint(path: Path) -> str:
+    odd = path.is_symlink() or (path.exists() and not path.is_file())
+    return "find out who put it there, then remove it" if odd else ""
 
 
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
@@ -113,8 +128,8 @@ def write_note(handle: int, note: dict[str, object] | None) -> None:
 def read_note(path: Path) -> dict[str, object]:
     """Read the text inside a lock file; {} when there is none, or it is being written just now."""
     try:
-        with path.open("rb") as file:
-            value: object = json.loads(file.read(_TEXT_LIMIT))
-    except (OSError, ValueError):
+        with os.fdopen(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as file:
+            value: object = json.loads(file.read(_TEXT_LIMIT) or b"{}")
+    except (OSError, ValueError, RecursionError):
         return {}
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
