@@ -53,11 +53,26 @@ def _write_atomic(path: Path, data: bytes, mode: int) -> None:
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108 - as above
         raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of a folder's files are on the disk (fsync(2)). Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
+
+
+def is_at(handle: int, path: Path) -> bool:
+    """Say whether an open file is the one that has this name now: it may have been moved, removed or replaced."""
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return False
+    here = os.fstat(handle)
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
 def write_json(path: Path, value: object) -> None:

@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ttstack.host.files import is_at, sync_folder
 from ttstack.records.errors import RecordsError
 from ttstack.records.log import Log, nobody, read_stream
 from ttstack.records.parse import closed
@@ -50,7 +51,7 @@ class Store:
                 _write(fd, data)
                 os.fsync(fd)
                 if made:
-                    _sync_folder(self.path.parent)
+                    sync_folder(self.path.parent)
         except OSError as error:
             raise RecordsError(
                 f"cannot write a record to {self.path}: {error.strerror or error}",
@@ -111,7 +112,7 @@ def _locked(path: Path, timeout: float) -> Iterator[tuple[int, bool]]:
                 raise RecordsError(
                     f"{path} stayed locked for {timeout:g} s", hint=f"who has it: lslocks, or fuser {path}"
                 )
-            if _is_at(fd, path):
+            if is_at(fd, path):  # else it was moved away while we waited (log rotation)
                 yield fd, made
                 return
         finally:
@@ -130,16 +131,6 @@ def _open(path: Path) -> tuple[int, bool]:
 def _regular(fd: int, path: Path) -> None:
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         raise RecordsError(f"{path} is not a regular file")
-
-
-def _is_at(fd: int, path: Path) -> bool:
-    """Whether the locked file still has its name; it may have been moved away while we waited (log rotation)."""
-    try:
-        there = path.lstat()
-    except FileNotFoundError:
-        return False
-    here = os.fstat(fd)
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _lock(fd: int, how: int, deadline: float) -> bool:
@@ -162,14 +153,6 @@ def _write(fd: int, data: bytes) -> None:
     # the lock keeps others out meanwhile.
     while data:
         data = data[os.write(fd, data) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _whole_size(fd: int, timeout: float) -> int:

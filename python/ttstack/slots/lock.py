@@ -13,6 +13,7 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, cast
 
+from ttstack.host.files import is_at
 from ttstack.slots.errors import SlotsError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
         handle = open_lock(path)
         try:
             fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-            if _same_file(handle, path):
+            if is_at(handle, path):
                 return handle
         except BlockingIOError:
             os.close(handle)
@@ -91,15 +92,6 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
             raise SlotsError(f"cannot lock {path}: {error.strerror}", hint="locks must lie on a local disk") from error
         os.close(handle)
     raise SlotsError(f"the lock {path} is replaced again and again", hint="find out who removes lock files")
-
-
-def _same_file(handle: int, path: Path) -> bool:
-    try:
-        there = path.stat()
-    except FileNotFoundError:
-        return False
-    here = os.fstat(handle)
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
 @contextmanager
