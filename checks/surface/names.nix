@@ -3,7 +3,8 @@
 #
 # How uses are found, and what that cannot see:
 #   - `lib.a.b`, `pkgs.a`, `types.a`, `ps.a`, `python3.pkgs.a`, `dockerTools.a` and
-#     `inherit (lib) a b;` by regular expression, comments left out; a name built at run time (`lib.${x}`) is not seen, a name in a text counts
+#     `inherit (lib) a b;` by regular expression, comments left out; a name built at run time (`lib.${x}`) is not seen, a
+#     name in a text counts
 #   - what a file of pkgs/ takes from callPackage: the arguments of its function
 #   - `mkPackageOption pkgs "a"`
 #   - files of `ignored` are not read, `promised` counts as used

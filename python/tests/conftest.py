@@ -1,0 +1,49 @@
+"""For every room: tests marked docker need an engine, and some of them the image of the simulated engine."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@functools.cache
+def _engine_answers() -> bool:
+    try:
+        done = subprocess.run(
+            ["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("docker") is not None and not _engine_answers():
+        pytest.skip("no Docker engine answers (checks/with-docker pytest -m docker)")
+
+
+@pytest.fixture(scope="session")
+def sim_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the image of the simulated engine from this tree; return its archive."""
+    link = tmp_path_factory.mktemp("sim-image") / "sim-image"
+    words = [str(PROJECT / "bootstrap"), "nix", "build", ".#sim-image", "--out-link", str(link)]
+    done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return link
+
+
+@pytest.fixture(scope="session")
+def sim_image(sim_archive: Path) -> str:
+    """Load the image of the simulated engine into the Docker engine; return its name."""
+    with sim_archive.open("rb") as archive:
+        done = subprocess.run(["docker", "load"], stdin=archive, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    listing = subprocess.run(["tar", "-xOf", sim_archive, "manifest.json"], capture_output=True, check=True, timeout=60)
+    name: str = json.loads(listing.stdout)[0]["RepoTags"][0]
+    return name
