@@ -21,8 +21,9 @@ def test_ls(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--arms", ARMS, "arm", "ls"]) == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split() == ["NAME", "KIND", "CARDS", "PIN", "MODEL", "DESCRIPTION"]
-    assert rows[0].split()[:6] == ["prod", "vllm", "2", "P150x2", "current", "qwen3.6-27b"]
-    assert rows[2].endswith("boots in about two seconds")
+    prod, sim = (next(row for row in rows if row.startswith(f"{name} ")) for name in ("prod", "sim"))
+    assert prod.split()[:6] == ["prod", "vllm", "2", "P150x2", "current", "qwen3.6-27b"]
+    assert sim.endswith("boots in about two seconds")
 
 
 def test_ls_shows_broken_arms_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +56,7 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--arms", ARMS, "arm", "check"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "pin sim: ok"
+    assert "pin sim: ok" in capsys.readouterr().out.splitlines()
     shelf = make_shelf(tmp_path, good=ARM, bad=ARM.replace("port = 8000", "port = 0\nprot = 1"))
     (shelf.pins / "unused.toml").write_text(PIN.replace("schema = 1", "schema = 2"))
     arms = ["--arms", str(shelf.arms), "arm", "check"]

@@ -91,8 +91,8 @@ LINES = [
     (E, "secrets = ['MESH_DEVICE']", "engine.secrets[0]", "may not be passed on", "cards.mesh"),
     # cards
     (C, "mesh = 'P150X2'", "cards.mesh", "unknown mesh 'P150X2' (case matters)", "did you mean P150x2"),
-    (C, "mesh = 'P150'", "cards.mesh", "the mesh P150 has 1 cards, but 2 are asked for", "2 cards make P150x2"),
-    (C, "mesh = '(2,2)'", "cards.mesh", "has 4 cards, but 2", ""),
+    (C, "mesh = 'P150'", "cards.mesh", "the mesh P150 has 1 card, but the arm asks for 2", "the mesh of 2 is P150x2"),
+    (C, "mesh = '(2,2)'", "cards.mesh", "has 4 cards, but the arm asks for 2", ""),
     (C, "mesh = '(1, 2)'", "cards.mesh", "unknown mesh", "(1,2)"),
     (C, "mesh = '(1,2)x'", "cards.mesh", "unknown mesh", ""),
     (C, "mesh = '(0,2)'", "cards.mesh", "unknown mesh", ""),

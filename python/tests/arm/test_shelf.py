@@ -65,8 +65,20 @@ def test_a_path_is_an_arm_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name in ("mine.toml", "./mine.toml", str(tmp_path / "mine.toml")):
         arm = load(name, shelf).arm
         assert (arm.name, arm.file) == ("mine", tmp_path / "mine.toml")
-    with pytest.raises(ArmError, match=r"there is no file .*/none\.toml"):
-        load("none.toml", shelf)
+    with pytest.raises(ArmError, match=r"there is no file .*/other-arm\.toml") as caught:
+        load("other-arm.toml", shelf)
+    assert "ttx arm ls" in caught.value.hint
+    with pytest.raises(ArmError) as caught:
+        load("./mien.toml", shelf)
+    assert caught.value.hint == "did you mean mine.toml"
+
+
+def test_a_pin_and_the_catalogue_are_no_arms(tmp_path: Path) -> None:
+    shelf = make_shelf(tmp_path)
+    pin = next(shelf.pins.glob("*.toml"))
+    for file, what in ((pin, "a pin"), (shelf.models, "the catalogue of models")):
+        with pytest.raises(ArmError, match=f"is {what}, not an arm"):
+            load(str(file), shelf)
 
 
 def _made(folder: Path) -> Path:

@@ -14,8 +14,9 @@ SHELF = Shelf(ROOT / "arms", ROOT / "pins")
 
 
 def test_which_there_are() -> None:
-    assert arm_names(SHELF) == ("prod", "prod-prefix", "sim", "sim-docker", "sim-pair", "tp1-a", "tp1-b")
-    assert pin_names(SHELF) == ("current", "sim", "sim-image")
+    # At least: who adds an arm or a pin must not have to touch a test.
+    assert {"prod", "prod-prefix", "sim", "sim-docker", "sim-pair", "tp1-a", "tp1-b"} <= set(arm_names(SHELF))
+    assert {"current", "sim", "sim-image"} <= set(pin_names(SHELF))
 
 
 def test_production() -> None:

@@ -239,7 +239,7 @@ def test_unknown_and_too_few_cards_say_what_is_there() -> None:
     with pytest.raises(RenderError, match=r"no card '0000:99:00\.0' here") as caught:
         choose_cards(with_cards(1, ("0000:99:00.0",)), CARDS)
     assert "0000:41:00.0" in caught.value.hint
-    with pytest.raises(RenderError, match=r"needs 3 card\(s\), and there are 2"):
+    with pytest.raises(RenderError, match="wants 3 of the cards here, and there are 2"):
         choose_cards(with_cards(3), CARDS)
     with pytest.raises(RenderError, match="there are 0") as caught:
         choose_cards(with_cards(1), ())
@@ -262,3 +262,12 @@ def test_the_count_must_fit_the_ids() -> None:
     for choose in (nominal_cards, lambda asked: choose_cards(asked, CARDS)):
         with pytest.raises(RenderError, match=r"cards\.count is 2, but 1"):
             choose(with_cards(2, ("blackhole-0b1a5000000000a1",)))
+
+
+@pytest.mark.parametrize("needed", [(False, False), (False, True), (True, True)])
+def test_cards_that_need_hugepages_get_them_unless_told_otherwise(needed: tuple[bool, bool]) -> None:
+    cards = [replace(card, hugepages_needed=flag) for card, flag in zip(CARDS, needed, strict=True)]
+    hugepages = Mount("/dev/hugepages-1G", "/dev/hugepages-1G", read_only=False)
+    assert (hugepages in build_launch(PROD, cards).mounts) == any(needed)
+    assert hugepages in build_launch(PROD, cards, hugepages=True).mounts
+    assert hugepages not in build_launch(PROD, cards, hugepages=False).mounts

@@ -6,8 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
-import time
 import urllib.request
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,21 +19,12 @@ from ttstack.run import preflight
 from ttstack.run.control import choose, down, look_at, runs
 from ttstack.run.errors import RunRefusedError
 from ttstack.run.state import run_folder
+from ttstack.run.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import World
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_up_leaves_an_engine_that_status_shows_and_down_stops(world: World) -> None:
@@ -152,7 +143,7 @@ def test_the_engine_is_found_even_when_the_state_never_named_it(world: World) ->
 def test_a_run_whose_supervisor_is_killed_fails_and_stops_its_engine(world: World) -> None:
     world.arm("slow", "hang:mesh")
     ttx = world.start("run", "slow", "--json")
-    assert until(lambda: len(world.engines()) == 1 and world.slots()[0] == "held")
+    assert wait_until(lambda: len(world.engines()) == 1 and world.slots()[0] == "held", 30)
     (pid,) = world.supervisors()
     name = process.identify(pid)
     assert name is not None
@@ -186,7 +177,7 @@ def test_an_engine_that_ignores_sigterm_is_dirty_until_it_is_killed(world: World
 def test_down_stops_a_run_that_another_ttx_waits_for(world: World) -> None:
     world.arm("slow", "hang:mesh")
     ttx = world.start("run", "slow", "--json")
-    assert until(lambda: len(world.engines()) == 1)
+    assert wait_until(lambda: len(world.engines()) == 1, 30)
     world.ttx("down", "slow")
     out, _ = ttx.communicate(timeout=60)
     assert (ttx.returncode, json.loads(out)["outcome"]) == (130, "interrupted")
@@ -199,7 +190,7 @@ def test_an_engine_that_dies_while_it_serves_ends_its_run(world: World) -> None:
     name = process.identify(pid)
     assert name is not None
     process.send(name, signal.SIGKILL)
-    assert until(lambda: world.record(outcome.run).closed is not None)
+    assert wait_until(lambda: world.record(outcome.run).closed is not None, 30)
     closed = world.record(outcome.run).closed
     assert closed is not None
     assert (closed.outcome, closed.reason) == ("failed", "engine_died")
@@ -322,7 +313,7 @@ def test_a_record_that_cannot_be_opened_starts_nothing(world: World) -> None:
     world.arm()
     world.ttx("run", "quick", code=1)
     assert "records.jsonl" in world.stderr
-    assert until(lambda: world.supervisors() == [])
+    assert wait_until(lambda: world.supervisors() == [], 30)
     assert world.clean()
 
 
@@ -332,3 +323,26 @@ def test_check_port_names_the_address(world: World) -> None:
         port = server.getsockname()[1]
         with pytest.raises(RunRefusedError, match=f"port {port} on 127"):
             preflight.check_port("127.0.0.1", port)
+
+
+def test_a_port_that_a_run_has_names_the_run(world: World) -> None:
+    del world
+    script = """
+import socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "TTX_RUN": "20260131T235959-4f2a9c"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        port = int(child.stdout.readline())
+        with pytest.raises(RunRefusedError) as told:
+            preflight.check_port("127.0.0.1", port)
+        child.communicate(timeout=10)
+    assert told.value.hint.startswith("stop its run: ttx down 20260131T235959-4f2a9c, or ")

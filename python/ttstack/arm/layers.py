@@ -115,7 +115,7 @@ def _syntax(message: str, text: str) -> tuple[int, str]:
     match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     if match is None:
         return 0, f"is not TOML: {message}"
-    what = message[: match.start()]
+    what = message[: match.start()].replace("Cannot overwrite a value", "a second value for one key")
     if match[1] is None:
         return text.count("\n") + (not text.endswith("\n")), f"is not TOML: {what} at the end of the file"
     return int(match[1]), f"is not TOML: {what} at column {match[2]}"

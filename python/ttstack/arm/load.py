@@ -81,13 +81,27 @@ def _file_of(name: str, shelf: Shelf) -> Path:
     if "/" in name or name.endswith(".toml"):
         file = Path(abspath(name))  # noqa: PTH100 - resolve() would follow links
         if file.exists():
+            _refuse_others(file, shelf)
             return file
-        raise ArmError(f"there is no file {file}")
+        beside = [path.name for path in file.parent.glob("*.toml")]
+        way_out = did_you_mean(file.name, beside) or "an arm of the folder of arms goes by its name alone: ttx arm ls"
+        raise ArmError(f"there is no file {file}", hint=way_out)
     names = arm_names(shelf)
     if name in names:
         return shelf.arms / f"{name}.toml"
     known = f"arms in {shelf.arms}: {', '.join(names) or 'none'}"
     raise ArmError(f"unknown arm {name!r}", hint=did_you_mean(name, names) or known)
+
+
+def _refuse_others(file: Path, shelf: Shelf) -> None:
+    """Say what a file is that stands beside the arms and is none."""
+    if realpath(file) == realpath(shelf.models):
+        what = "the catalogue of models"
+    elif realpath(file.parent) == realpath(shelf.pins):
+        what = "a pin"
+    else:
+        return
+    raise ArmError(f"{file} is {what}, not an arm", hint="`ttx arm check` without a name checks it, too")
 
 
 def _chain(file: Path, shelf: Shelf) -> tuple[Layers, list[Problem]]:

@@ -116,7 +116,8 @@ def _check_mesh(mesh: str, count: int, report: Report) -> None:
         report.add(key, f"unknown mesh {mesh!r} (case matters)", hint)
     elif count and needed != count:
         own = DEFAULT.get(count, f"(1,{count})")
-        report.add(key, f"the mesh {mesh} has {needed} cards, but {count} are asked for", f"{count} cards make {own}")
+        cards = "1 card" if needed == 1 else f"{needed} cards"
+        report.add(key, f"the mesh {mesh} has {cards}, but the arm asks for {count}", f"the mesh of {count} is {own}")
 
 
 def _check_environment(report: Report) -> None:

@@ -49,7 +49,7 @@ def choose_cards(asked: Asked, inventory: Sequence[Card]) -> tuple[Card, ...]:
     if not wanted.ids:
         if len(inventory) < wanted.count:
             raise RenderError(
-                f"arm {asked.arm.name} needs {wanted.count} card(s), and there are {len(inventory)}",
+                f"arm {asked.arm.name} wants {wanted.count} of the cards here, and there are {len(inventory)}",
                 hint=_listing(inventory),
             )
         return tuple(inventory[: wanted.count])

@@ -30,7 +30,8 @@ def docker_argv(launch: Launch, mode: Mode, program: str | None = None) -> tuple
     process runtime and for what docker would read otherwise than it is meant.
     """
     if launch.runtime == "process":
-        raise RenderError(f"{launch.name} runs as a process, not in a container")
+        hint = "its command: ttx arm render ARM --as argv"
+        raise RenderError(f"{launch.name} runs as a process, not in a container", hint=hint)
     if mode not in get_args(Mode):
         raise RenderError(f"unknown mode {mode!r}")
     if not launch.argv:

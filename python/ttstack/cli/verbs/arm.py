@@ -247,12 +247,13 @@ def _compare(context: Context, args: argparse.Namespace) -> int:
 
 def _words(file: Path) -> list[str]:
     """Read a JSON list of texts."""
+    hint = 'FILE holds a JSON list of texts, such as ["/usr/bin/docker", "run", "--rm", ...]'
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{file} cannot be read: {error.strerror}", hint=hint) from None
     except ValueError as error:  # bad JSON and bad UTF-8
-        raise UsageError(f"{file} is not JSON: {error}") from None
+        raise UsageError(f"{file} is not JSON: {error}", hint=hint) from None
     if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
-        raise UsageError(f"{file} is not a JSON list of texts", hint='such as ["/usr/bin/docker", "run", "--rm", ...]')
+        raise UsageError(f"{file} is not a JSON list of texts", hint=hint)
     return value
