@@ -11,25 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ttstack.run.state import run_folder
+from ttstack.run.waiting import wait_until
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable
 
     from conftest import World
 
 SEED = int(os.environ.get("TTX_TEST_SEED") or random.SystemRandom().randrange(10**6))
 ROUNDS = 12
 LINES = 26  # of the checklist of a good run, about
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def read_lines(ttx: subprocess.Popen[str], count: int) -> list[str]:
@@ -45,8 +36,8 @@ def read_lines(ttx: subprocess.Popen[str], count: int) -> list[str]:
 
 
 def check_left(world: World) -> None:
-    assert until(world.clean), (world.engines(), world.slots())
-    assert until(lambda: world.supervisors() == [])
+    assert wait_until(world.clean, 30), (world.engines(), world.slots())
+    assert wait_until(lambda: world.supervisors() == [], 30)
     log = world.store.read()
     assert log.faults == ()
     for run in log.runs:

@@ -11,6 +11,7 @@ from ttstack.host import process
 from ttstack.host.errors import HostError
 from ttstack.run.errors import RunError
 from ttstack.run.journal import close_left, store_of
+from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER, run_folders
 from ttstack.run.stop import engine_of, stop_engine
 from ttstack.run.waiting import longest_stop, wait_until
@@ -102,8 +103,7 @@ def down(run: LiveRun, *, kill: bool, tell: Callable[[str], None]) -> State:
     """
     if kill and run.engine:
         tell("killing the engine: its cards are not torn down and may need a reset (tt-smi -r, with no holder left)")
-        for name in run.engine:
-            process.send(name, signal.SIGKILL)
+        find_runtime(run.state.runtime).stop(run.engine, signal.SIGKILL)
     state = run.state
     if run.supervised and state.phase not in OVER:
         tell(f"asking the supervisor (pid {state.supervisor.pid}) to stop the engine")
