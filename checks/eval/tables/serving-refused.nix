@@ -1,39 +1,13 @@
-# What the serving module refuses by assertion, so that everything is reported at once, and what it warns about.
+# What the serving module refuses of one instance by assertion, so that everything is reported at once.
 { lib }:
 let
-  harness = import ../harness.nix { inherit lib; };
   functions = import ../../../modules/lib { inherit lib; };
-  good = {
-    enable = true;
-    image = lib.mkDefault "registry.example/engine@sha256:1111111111111111111111111111111111111111111111111111111111111111";
-    cacheFormat = lib.mkDefault "f";
-    model.path = lib.mkDefault "/m";
-    mesh = lib.mkDefault "P150";
-  };
-  with' =
-    instance:
-    lib.mkMerge [
-      good
-      instance
-    ];
-  instances =
-    definitions:
-    harness [
-      ../../../modules/tenstorrent-serving.nix
-      { services.tenstorrent-serving.instances = definitions; }
-    ];
-  one = instance: instances { e = with' instance; };
-  top =
-    options:
-    harness [
-      ../../../modules/tenstorrent-serving.nix
-      {
-        services.tenstorrent-serving = options // {
-          instances.e = good;
-        };
-      }
-    ];
-  at = "services.tenstorrent-serving.instances.e";
+  inherit (import ../instances.nix { inherit lib; })
+    at
+    evaluate
+    good
+    one
+    ;
 
   # The sentences of an instance, without the option's path in front of each.
   refused = name: instance: sentences: {
@@ -44,29 +18,6 @@ let
     ) sentences;
   };
   accepted = name: instance: refused name instance [ ];
-  pair = name: a: b: sentences: {
-    name = "refused: ${name}";
-    expr =
-      (instances {
-        a = with' a;
-        b = with' b;
-      }).failing;
-    expected = map (sentence: "services.tenstorrent-serving.instances.b.${sentence}") sentences;
-  };
-  warned = name: instance: sentences: {
-    name = "warned: ${name}";
-    expr = (one instance).warnings;
-    expected = map (sentence: "${at}.${sentence}") sentences;
-  };
-
-  onA = {
-    cards.ids = [ "blackhole-aa" ];
-    port = 1;
-  };
-  onB = {
-    cards.ids = [ "blackhole-bb" ];
-    port = 2;
-  };
 in
 {
   values = [
@@ -271,9 +222,10 @@ in
     {
       name = "refused: folders of all instances";
       expr =
-        (top {
+        (evaluate {
           cacheDir = "cache";
           hfDir = "/a,b";
+          instances.e = good;
         }).failing;
       expected = [
         "services.tenstorrent-serving.cacheDir: \"cache\" is not an absolute path."
@@ -282,55 +234,11 @@ in
     }
     {
       name = "refused: a name that no unit can have";
-      expr = (instances { "a/b" = good; }).failing;
+      expr = (evaluate { instances."a/b" = good; }).failing;
       expected = [
         "services.tenstorrent-serving.instances.a/b: \"a/b\" cannot be part of a unit's name."
         "services.tenstorrent-serving.instances.a/b.arm: \"a/b\" cannot be part of a container's name."
       ];
     }
-
-    (pair "nothing of two that share nothing" onA onB [ ])
-    (pair "one card for two" onA (onB // { cards.ids = [ "blackhole-AA" ]; }) [
-      "cards: [\"/dev/tenstorrent/by-id/blackhole-aa\"] belongs to services.tenstorrent-serving.instances.a as well; a card has one engine."
-    ])
-    (pair "cards that may be one" onA { port = 2; } [
-      "cards.ids: [] against [\"blackhole-aa\"] of services.tenstorrent-serving.instances.a; whether they share a card cannot be known. Name the cards of both."
-    ])
-    (pair "one port for two" onA (onB // { port = 1; }) [
-      "port: 1 is the port of services.tenstorrent-serving.instances.a as well."
-    ])
-    (pair "one port on all addresses" onA
-      (
-        onB
-        // {
-          port = 1;
-          address = "0.0.0.0";
-        }
-      )
-      [
-        "port: 1 is the port of services.tenstorrent-serving.instances.a as well."
-      ]
-    )
-    (pair "nothing of one port on two addresses" onA (
-      onB
-      // {
-        port = 1;
-        address = "127.0.0.2";
-      }
-    ) [ ])
-    (pair "one arm for two" onA (onB // { arm = "a"; }) [
-      "arm: \"a\" is the arm of services.tenstorrent-serving.instances.a as well; containers have one name each."
-    ])
-
-    (warned "nothing of a good instance" { } [ ])
-    (warned "an image that may move" { image = "engine:latest"; } [
-      "image: \"engine:latest\" has no digest (@sha256:…), so the tag may name another image tomorrow."
-    ])
-    (warned "a key that the plugin ignores" { tt.trace_mod = "all"; } [
-      "tt.trace_mod: the Tenstorrent plugin ignores keys that it does not know, and this one is not on its list."
-    ])
-    (warned "secrets in the store" { environmentFile = "${builtins.storeDir}/x"; } [
-      "environmentFile: \"${builtins.storeDir}/x\" is in the Nix store, which everyone can read."
-    ])
   ];
 }

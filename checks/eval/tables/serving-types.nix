@@ -1,22 +1,8 @@
 # What the types of the serving module's options refuse, in the words of nixpkgs' lib.
 { lib }:
 let
-  harness = import ../harness.nix { inherit lib; };
-  good = {
-    enable = true;
-    image = lib.mkDefault "engine";
-    cacheFormat = lib.mkDefault "f";
-    model.path = lib.mkDefault "/m";
-    mesh = lib.mkDefault "P150";
-  };
-  unitsOf =
-    instance:
-    lib.attrValues
-      (harness [
-        ../../../modules/tenstorrent-serving.nix
-        { services.tenstorrent-serving.instances.e = instance; }
-      ]).units;
-  at = "services.tenstorrent-serving.instances.e";
+  inherit (import ../instances.nix { inherit lib; }) at evaluate good;
+  unitsOf = instance: lib.attrValues (evaluate { instances.e = instance; }).units;
 
   nest =
     path: value:
