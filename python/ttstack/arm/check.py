@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ttstack.arm.canonical import DIGITS
-from ttstack.arm.fields import ENV_NAME, FLAG_KINDS, Field
+from ttstack.arm.fields import ENV_NAME, EXACT, FLAG_KINDS, Field
 from ttstack.near import did_you_mean
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def check_value(value: object, at: Key, report: Report) -> None:
     """Refuse what has no exact form on a command line or in JSON (docs/reference/launch.md)."""
     if isinstance(value, str) and bad_character(value):
         report.add(at, f"holds the control character {bad_character(value)!r}")
-    elif isinstance(value, int) and abs(value) > 2**53:
+    elif isinstance(value, int) and abs(value) > EXACT:
         report.add(at, f"{value} is beyond what JSON carries exactly (2**53)")
     elif isinstance(value, float):
         _check_float(value, at, report)

@@ -49,9 +49,7 @@ class Chunk:
 class Stream:
     """A streamed answer. When ``void`` says why, nothing of it may be used as a measurement."""
 
-    status: int
     chunks: tuple[Chunk, ...]  # JSON events, without [DONE]
-    done: bool  # [DONE] was seen
     void: str
     seconds: float  # until the last byte that was read
 
@@ -206,7 +204,7 @@ def _events(pieces: Iterator[tuple[float, bytes]]) -> Stream:
     except UnicodeDecodeError:
         void = void or "the stream is not UTF-8"
     void = void or ("" if done else "it ended without [DONE]")
-    return Stream(http.client.OK, tuple(chunks), done, void, at)
+    return Stream(tuple(chunks), void, at)
 
 
 def _chunk(event: Event, at: float) -> tuple[Chunk | None, str]:

@@ -91,16 +91,6 @@ class Log:
     runs: tuple[RunRecord, ...]
     faults: tuple[Fault, ...]
 
-    @property
-    def torn(self) -> int:
-        """How many lines were not whole."""
-        return self.count("torn")
-
-    @property
-    def invalid(self) -> int:
-        """How many lines were not of the schema."""
-        return self.count("invalid")
-
     def count(self, kind: FaultKind) -> int:
         """How many lines had this fault."""
         return sum(fault.kind == kind for fault in self.faults)
