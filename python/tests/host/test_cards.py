@@ -43,11 +43,12 @@ def test_cards_are_sorted_by_bdf_and_not_by_node_number(tmp_path: Path) -> None:
     assert (second.bdf, second.number, second.board) == ("0000:02:00.0", 0, "p150a")
 
 
-def test_the_folder_by_id_is_no_card_and_tells_the_asic(tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", ["", "0x"])
+def test_the_folder_by_id_is_no_card_and_tells_the_asic(tmp_path: Path, prefix: str) -> None:
     add_card(tmp_path, 0, "0000:01:00.0")
     names = tmp_path / "dev/tenstorrent/by-id"
     names.mkdir()
-    (names / "blackhole-5311a70c04e90000").symlink_to("../0")
+    (names / f"blackhole-{prefix}5311a70c04e90000").symlink_to("../0")
     (card,) = inventory(roots(tmp_path))
     assert card.asic_id == "5311a70c04e90000"
     assert card.id == card.bdf  # no serial: an old driver
@@ -59,9 +60,10 @@ def test_board_comes_from_the_subsystem_id(tmp_path: Path) -> None:
     assert [card.board for card in inventory(roots(tmp_path))] == ["p100a", "unknown"]
 
 
-def test_two_chips_of_one_board_are_two_slots(tmp_path: Path) -> None:
-    add_card(tmp_path, 0, "0000:01:00.0", serial="00000441aaaa0001", board="0x0045")
-    add_card(tmp_path, 1, "0000:02:00.0", serial="00000441aaaa0001", board="0x0045")
+@pytest.mark.parametrize("board", ["0x0045", "0x9999"])
+def test_two_chips_of_one_board_are_two_slots(tmp_path: Path, board: str) -> None:
+    add_card(tmp_path, 0, "0000:01:00.0", serial="00000441aaaa0001", board=board)
+    add_card(tmp_path, 1, "0000:02:00.0", serial="00000441aaaa0001", board=board)
     assert [card.id for card in inventory(roots(tmp_path))] == ["0000:01:00.0", "0000:02:00.0"]
 
 

@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ttstack.cli.command import note
+from ttstack.cli.hosts import lacking_hugepages
+from ttstack.errors import UsageError
+
 if TYPE_CHECKING:
     import argparse
 
@@ -29,7 +33,16 @@ def add_arm(parser: argparse.ArgumentParser) -> None:
 def add_host(parser: argparse.ArgumentParser) -> None:
     """Add what a command that starts nothing must be told of the host."""
     parser.add_argument("--here", action="store_true", help="find the cards on this host (needed for BDFs and serials)")
-    parser.add_argument("--hugepages", action="store_true", help="mount /dev/hugepages-1G, where the host needs it")
+    pages = parser.add_mutually_exclusive_group()
+    pages.add_argument(
+        "--hugepages",
+        action="store_const",
+        const=True,
+        help="mount /dev/hugepages-1G (default: with --here as this host's IOMMU says, else not)",
+    )
+    pages.add_argument(
+        "--no-hugepages", dest="hugepages", action="store_const", const=False, help="do not mount /dev/hugepages-1G"
+    )
 
 
 def shelf_of(context: Context) -> Shelf:
@@ -47,7 +60,7 @@ def asked_for(context: Context, name: str) -> Asked:
 
 
 def cards_for(asked: Asked, *, here: bool) -> tuple[Card, ...]:
-    """Name an arm's cards: among those of this host, or without a look at it. Raises RenderError and HostError."""
+    """Name an arm's cards: among those of this host, or without a look at it. Raises TtxError."""
     from ttstack.render.cards import choose_cards, nominal_cards  # noqa: PLC0415 - see the module
 
     if not here:
@@ -55,7 +68,14 @@ def cards_for(asked: Asked, *, here: bool) -> tuple[Card, ...]:
     from ttstack.host.cards import inventory  # noqa: PLC0415
     from ttstack.host.types import Roots  # noqa: PLC0415
 
-    return choose_cards(asked, inventory(Roots()))
+    found = inventory(Roots())
+    if not found and not asked.arm.cards.ids:
+        hint = "leave --here out to take them as /dev/tenstorrent/0 and up"
+        raise UsageError("--here: there are no cards on this host", hint=hint, reason="no_cards")
+    lacking = lacking_hugepages(found, Roots())
+    if lacking:
+        note(f"ttx: {lacking}")
+    return choose_cards(asked, found)
 
 
 def engine_program(asked: Asked) -> tuple[str, ...] | None:

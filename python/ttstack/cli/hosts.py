@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ttstack.host.places import find_places, simulated_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from ttstack.host.types import Places
+    from ttstack.host.types import Card, Places, Roots
 
 SIMULATED_CARDS = 2
 
@@ -30,3 +30,16 @@ def all_places(environ: Mapping[str, str]) -> list[Places]:
     if simulated_tree(environ).is_dir():
         found.append(places_for(environ, simulated=True))
     return found
+
+
+def lacking_hugepages(cards: Sequence[Card], roots: Roots) -> str:
+    """Say that this host has too few 1 GiB hugepages for its cards, and the way out; "" when it has enough."""
+    from ttstack.host.cards import hugepages_missing, reserved_hugepages  # noqa: PLC0415 - only when it is asked
+
+    if not hugepages_missing(cards, roots):
+        return ""
+    needed = sum(card.hugepages_needed for card in cards)
+    return (
+        f"this host's cards need {needed} hugepage(s) of 1 GiB, and {reserved_hugepages(roots) or 0} are reserved:"
+        f" boot with hugepagesz=1G hugepages={needed}, or with an IOMMU that translates (without iommu=pt)"
+    )

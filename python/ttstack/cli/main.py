@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "up": "take the slot, boot and identify an arm, and leave it running",
     "down": "stop an engine gracefully and free its cards",
     "status": "what runs here now",
+    "card": "which cards there are, and in what state",
     "slot": "who holds which card",
     "records": "list and show what was run and measured",
     "unit": "print a systemd unit for an arm, for hosts without NixOS",

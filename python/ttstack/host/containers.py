@@ -226,7 +226,7 @@ def _claims(entry: dict[str, Any], cards: Sequence[Card], roots: Roots) -> Itera
 
 def _at(path: str, cards: Sequence[Card], roots: Roots) -> frozenset[int] | None:
     """Say which cards a path of the host leads to; None: all."""
-    real = _resolve(os.path.normpath(path), roots) if path else ""
+    real = _resolve(path, roots) if path else ""
     if real in {"/dev", _NODES}:
         return None
     if real.startswith(f"{_NODES}/"):

@@ -65,7 +65,7 @@ def build_launch(  # noqa: PLR0913 - one start needs all of these, and all but t
     asked: Asked,
     cards: Sequence[Card],
     *,
-    hugepages: bool = False,
+    hugepages: bool | None = None,
     run_id: str | None = None,
     slots: Sequence[str] = (),
     cache_root: str = CACHE_ROOT,
@@ -73,8 +73,8 @@ def build_launch(  # noqa: PLR0913 - one start needs all of these, and all but t
 ) -> Launch:
     """Put everything together that a runtime needs.
 
-    ``hugepages``: the host needs the 1 GiB hugepage mount; ``run_id`` and ``slots`` become labels. Raises RenderError
-    when the arm has no faithful launch.
+    ``hugepages``: the host needs the 1 GiB hugepage mount; None: as its cards say, and cards that nobody looked at need
+    none. ``run_id`` and ``slots`` become labels. Raises RenderError when the arm has no faithful launch.
     """
     arm = asked.arm
     if len(cards) != arm.cards.count:
@@ -89,6 +89,7 @@ def build_launch(  # noqa: PLR0913 - one start needs all of these, and all but t
     jit_dir = f"{cache_root}/jit/{arm.name}-{asked.pin.cache_format}"
     cache_path, jit_path = (CACHE_TARGET, JIT_TARGET) if in_container else (cache_dir, jit_dir)
     devices = _devices(asked, cards)
+    needed = any(card.hugepages_needed for card in cards) if hugepages is None else hugepages
     return Launch(
         name=f"ttx-{arm.name}",
         runtime=arm.engine.runtime,
@@ -97,7 +98,7 @@ def build_launch(  # noqa: PLR0913 - one start needs all of these, and all but t
         env=_environment(asked, cards, cache_path, jit_path),
         secrets=tuple(sorted(arm.engine.secrets)),
         devices=devices,
-        mounts=_mounts(asked, cache_dir, jit_dir, hugepages=hugepages) if in_container else (),
+        mounts=_mounts(asked, cache_dir, jit_dir, hugepages=needed) if in_container else (),
         ports=(Port(arm.engine.host, arm.engine.port, arm.engine.port),),
         labels=_labels(asked, devices, key, run_id, slots),
         stop_grace_s=arm.engine.stop_grace_s,
