@@ -90,3 +90,18 @@ def test_phases_that_are_to_come_are_listed() -> None:
     board.begin("slot")
     console.print(board)
     assert "measure" in stream.getvalue()
+
+
+def test_a_narrow_terminal_hides_nothing() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=40)
+    board = Board("ttx run x: a title", console)
+    board.begin("identify")
+    board.check("served_root", ok=False, detail=f"served_root is {'/a-long-folder' * 5}/end")
+    console.print(board)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "ttx run x: a title"
+    assert max(map(len, lines)) <= 40
+    assert "/end" in stream.getvalue()
+    assert "…" not in stream.getvalue()
+    assert stream.getvalue().count("served_root") == 1

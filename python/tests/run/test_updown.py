@@ -38,13 +38,17 @@ def test_up_leaves_an_engine_that_status_shows_and_down_stops(world: World) -> N
     (first, second) = json.loads(world.ttx("slot", "ls", "--json"))[-2:]
     assert (first["state"], first["claim"]["run"], second["state"]) == ("held", made["run"], "free")
     assert first["owner_lives"] is True
+    assert list(made) == [*entry, "closed"]
+    assert (made["url"], made["log"], made["closed"]) == (entry["url"], entry["log"], None)
+    assert made["run"] in world.ttx("status", "quick")
     assert "ready" in world.ttx("status")
     refused = world.execute(world.arm("other", cards=f'ids = ["{first["card"]["bdf"]}"]'))
     assert (refused.exit_code, refused.error.reason) == (3, "busy")  # type: ignore[union-attr]
     assert made["run"] in str(refused.error)
     assert world.record(refused.run).outcome == "refused"
     assert world.record(made["run"]).closed is None
-    assert "stopped" in world.ttx("down", "quick")
+    assert json.loads(world.ttx("down", "quick", "--json"))["status"] == "stopped"
+    assert "is stopped" in world.ttx("down", made["run"])
     assert world.clean()
     closed = world.record(made["run"]).closed
     assert closed is not None

@@ -74,7 +74,7 @@ class Plain:
     def check(self, name: str, *, ok: bool | None, detail: str = "") -> None:
         """See ``Reporter``."""
         mark = {True: "ok", False: "NO", None: "??"}[ok]
-        self._say(f"  {self._phase}: {mark} {name}{f': {detail}' if detail else ''}")
+        self._say(f"  {self._phase}: {mark} {_titled(name, detail)}")
 
     def end(self, phase: str, *, ok: bool, seconds: float) -> None:
         """See ``Reporter``."""
@@ -83,6 +83,11 @@ class Plain:
     def lines(self, title: str, lines: Sequence[str]) -> None:
         """See ``Reporter``."""
         self._say("\n".join([f"{title}:", *(f"  | {line}" for line in lines)]))
+
+
+def _titled(name: str, detail: str) -> str:
+    """Put a check's name before what it has to say, unless that begins with it."""
+    return (detail if detail.startswith(f"{name} ") else f"{name}: {detail}") if detail else name
 
 
 @dataclass(slots=True)
@@ -121,7 +126,7 @@ class Board:
         if ok:
             row.good += 1
         else:
-            row.bad.append(f"{name}: {detail}" if detail else name)
+            row.bad.append(_titled(name, detail))
         row.detail = f"{row.good} of {row.good + len(row.bad)} checks"
 
     def end(self, phase: str, *, ok: bool, seconds: float) -> None:
@@ -136,11 +141,11 @@ class Board:
             self._console.print(f"  {line}", style="dim", markup=False)
 
     def __rich__(self) -> RenderableType:
-        from rich.table import Table  # noqa: PLC0415 - rich is here already
+        from rich.console import Group  # noqa: PLC0415 - rich is here already
+        from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
         table = Table.grid(padding=(0, 2))
-        table.title, table.title_justify = Text(self._title, style="bold"), "left"
         for phase, what in PHASES.items():
             row = self._rows.get(phase)
             if row is None:
@@ -148,7 +153,9 @@ class Board:
                 continue
             mark, style = {True: ("✓", "green"), False: ("✗", "red"), None: ("▸", "yellow")}[row.ok]
             seconds = time.monotonic() - row.begun if row.seconds is None else row.seconds
-            table.add_row(Text(mark, style=style), phase, Text(f"{seconds:.1f} s"), Text(row.detail or what))
+            table.add_row(
+                Text(mark, style=style), phase, Text(f"{seconds:.1f} s"), Text(row.detail or what, overflow="fold")
+            )
             for bad in row.bad:
-                table.add_row("", "", Text("no", style="red"), Text(bad))
-        return table
+                table.add_row("", "", Text("no", style="red"), Text(bad, overflow="fold"))
+        return Group(Text(self._title, style="bold"), table)

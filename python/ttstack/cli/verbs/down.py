@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from ttstack.cli.command import add_json, note, print_json
+from ttstack.cli.live import entry_of
 from ttstack.errors import Exit
 from ttstack.host.places import state_folder
-from ttstack.records.build import jsonable
-from ttstack.run.control import choose, down, runs
+from ttstack.run.control import choose, down, look_at, runs
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ EXAMPLES = """\
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("run", metavar="RUN", nargs="?", help="run id or arm; the only run when there is one")
+    parser.add_argument("run", metavar="RUN", nargs="?", help="run id or arm; the only run when none is given")
     parser.add_argument(
         "--kill", action="store_true", help="SIGKILL for an engine that does not stop; its cards may need a reset then"
     )
@@ -37,7 +37,7 @@ def _down(_context: Context, args: argparse.Namespace) -> int:
     run = choose(runs(state_folder(os.environ)), args.run)
     state = down(run, kill=args.kill, tell=note)
     if args.json:
-        print_json(jsonable(state))
+        print_json(entry_of(look_at(run.folder) or run))
     else:
         cards = ", ".join(card.id for card in state.cards)
         print(f"run {state.run} of arm {state.arm} is {state.phase}; cards: {cards}")

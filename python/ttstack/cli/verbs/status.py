@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ttstack.cli.command import add_json, note, print_json, print_table
+from ttstack.cli.live import entry_of, note_of
 from ttstack.errors import Exit, UsageError
 from ttstack.host.places import state_folder
-from ttstack.records.build import jsonable
-from ttstack.run.control import LiveRun, look_at, runs
+from ttstack.run.control import look_at, runs
 from ttstack.run.state import run_folder
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from ttstack.cli.command import Context
+    from ttstack.run.control import LiveRun
 
 EXAMPLES = """\
   ttx status
+  ttx status prod                   the run of this arm
   ttx status 20260131T235959-4f2a9c
   ttx status --json
 """
@@ -28,22 +31,23 @@ _SHOWN = {"booting", "ready", "stopping", "dirty", "orphaned"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("run", metavar="RUN", nargs="?", help="one run, whether it still runs or not")
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        nargs="?",
+        help="run id, whether it still runs or not, or arm; all that runs when none is given",
+    )
     add_json(parser)
     parser.set_defaults(func=_status)
 
 
 def _status(_context: Context, args: argparse.Namespace) -> int:
     state = state_folder(os.environ)
+    shown = [run for run in runs(state) if run.status in _SHOWN]
     if args.run:
-        one = look_at(run_folder(state, args.run)) if "/" not in args.run else None
-        if one is None:
-            raise UsageError(f"no run {args.run!r} here", hint="see: ttx status, ttx records ls", reason="no_such_run")
-        shown = [one]
-    else:
-        shown = [run for run in runs(state) if run.status in _SHOWN]
+        shown = _named(args.run, state, shown)
     if args.json:
-        print_json([_entry(run) for run in shown])
+        print_json([entry_of(run) for run in shown])
     elif shown:
         print_table(_COLUMNS, [_row(run) for run in shown])
     else:
@@ -51,31 +55,16 @@ def _status(_context: Context, args: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def _note(run: LiveRun) -> str:
-    if run.status == "orphaned":
-        return f"its supervisor is gone: ttx down {run.state.run}"
-    if run.status == "lost":
-        return f"its supervisor and its engine are gone: ttx down {run.state.run} settles the record"
-    if run.status == "booting":
-        return f"step {run.state.step}" if run.state.step else ""
-    return run.state.text
+def _named(name: str, state: Path, shown: list[LiveRun]) -> list[LiveRun]:
+    one = look_at(run_folder(state, name)) if "/" not in name else None
+    found = [one] if one is not None else [run for run in shown if run.state.arm == name]
+    if not found:
+        what = f"no run {name!r} here, and no arm of that name runs"
+        raise UsageError(what, hint="see: ttx status, ttx records ls", reason="no_such_run")
+    return found
 
 
 def _row(run: LiveRun) -> tuple[str, ...]:
     state = run.state
     cards = ",".join(card.id for card in state.cards)
-    return (state.run, state.arm, run.status, state.since, cards, state.url, _note(run))
-
-
-def _entry(run: LiveRun) -> dict[str, Any]:
-    return {
-        "run": run.state.run,
-        "arm": run.state.arm,
-        "status": run.status,
-        "note": _note(run),
-        "url": run.state.url,
-        "log": str(run.folder.log),
-        "last_line": (run.folder.tail(1) or [""])[0],
-        "engine_pids": [process.pid for process in run.engine],
-        "state": jsonable(run.state),
-    }
+    return (state.run, state.arm, run.status, state.since, cards, state.url, note_of(run))

@@ -27,7 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _up(context: Context, args: argparse.Namespace) -> int:
     from ttstack.cli.checklist import checklist  # noqa: PLC0415 - help and completion need not wait for it
-    from ttstack.records.build import jsonable  # noqa: PLC0415
+    from ttstack.cli.live import entry_of  # noqa: PLC0415
+    from ttstack.run.control import look_at  # noqa: PLC0415
     from ttstack.run.flow import execute  # noqa: PLC0415
     from ttstack.run.state import run_folder  # noqa: PLC0415
 
@@ -37,8 +38,9 @@ def _up(context: Context, args: argparse.Namespace) -> int:
     say_error(outcome)
     state = outcome.state
     if args.json:
-        left = outcome.closed is None and state is not None
-        print_json({"run": outcome.run, "state": jsonable(state) if left else None, "closed": outcome.closed})
+        live = look_at(run_folder(places.state, outcome.run)) if outcome.closed is None else None
+        shown = entry_of(live) if live is not None else {"run": outcome.run, "arm": asked.arm.name, "state": None}
+        print_json({**shown, "closed": outcome.closed})
     elif outcome.closed is None and state is not None:
         print(f"run      {outcome.run}")
         print(f"serves   {asked.model.served_name} at {state.url}/v1")
