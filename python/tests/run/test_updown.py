@@ -244,20 +244,6 @@ def test_more_cards_than_there_are_is_told_with_those_there_are(world: World) ->
     assert world.record(outcome.run).outcome == "refused"
 
 
-def test_containers_are_refused_with_the_way_out(world: World) -> None:
-    from ttstack.arm.load import load  # noqa: PLC0415
-    from ttstack.arm.shelf import find_shelf  # noqa: PLC0415
-    from ttstack.run.flow import execute  # noqa: PLC0415
-    from ttstack.run.work import Options  # noqa: PLC0415
-
-    asked = load(str(world.arm()), find_shelf(world.base / "arms", {}, world.base))
-    arm = replace(asked.arm, engine=replace(asked.arm.engine, runtime="docker"))
-    outcome = execute(replace(asked, arm=arm), world.places, Options("run"), world.recorder)
-    assert (outcome.exit_code, outcome.error.reason) == (3, "runtime_unsupported")  # type: ignore[union-attr]
-    assert "ttx unit" in str(outcome.error)
-    assert world.record(outcome.run).outcome == "refused"
-
-
 def test_an_unknown_suite_is_a_usage_error_and_no_record(world: World) -> None:
     world.arm()
     world.ttx("run", "quick", "--suite", "smok", code=2)

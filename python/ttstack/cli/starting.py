@@ -69,7 +69,7 @@ def prepare(
             suite=suite,
             wait_s=0 if args.no_wait else args.wait,
             engine_command=engine_command,
-            extra_env=_simulated_env(places) if simulated else {},
+            extra_env=_simulated_env(places) if simulated and asked.arm.engine.runtime == "process" else {},
             legacy=None if simulated else legacy_place(os.environ),
         ),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ttstack.host.files import read_text
 from ttstack.host.process import PROC
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -18,7 +20,28 @@ def cpu_model(proc: Path = PROC) -> str:
 
 def memory_bytes(proc: Path = PROC) -> int | None:
     """Give the size of the memory, MemTotal; None when the kernel does not tell. Raises HostError."""
-    words = _field(proc / "meminfo", "MemTotal").split()  # "16331752 kB"
+    return _kilobytes(proc, "MemTotal")
+
+
+def memory_available(proc: Path = PROC) -> int | None:
+    """Give the kernel's guess of what new programs may use without swapping, MemAvailable; None when it does not tell.
+
+    It does not know pinned pages, so it can be too high (earlyoom#320). Raises HostError.
+    """
+    return _kilobytes(proc, "MemAvailable")
+
+
+def resident_bytes(pids: Iterable[int], proc: Path = PROC) -> int:
+    """Add up what these processes have in memory (proc_pid_statm(5)); pages that they share count for each."""
+    page, total = os.sysconf("SC_PAGE_SIZE"), 0
+    for pid in pids:
+        words = (read_text(proc / str(pid) / "statm") or "").split()
+        total += int(words[1]) * page if len(words) > 1 else 0
+    return total
+
+
+def _kilobytes(proc: Path, name: str) -> int | None:
+    words = _field(proc / "meminfo", name).split()  # "16331752 kB"
     return int(words[0]) * 1024 if words and words[0].isdigit() else None
 
 

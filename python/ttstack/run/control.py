@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from ttstack.errors import Exit, UsageError
 from ttstack.host import process
 from ttstack.host.errors import HostError
-from ttstack.run.errors import RunError
+from ttstack.run.errors import RunError, RunRefusedError
 from ttstack.run.journal import close_left, store_of
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER, run_folders
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ttstack.host.types import ProcessId
+    from ttstack.run.runtime import Part
     from ttstack.run.state import RunFolder, State
 
 _CLOSE_S = 10.0  # what a supervisor may take to close the record
@@ -36,7 +36,8 @@ class LiveRun:
     folder: RunFolder
     state: State
     supervised: bool
-    engine: tuple[ProcessId, ...]
+    engine: tuple[Part, ...]
+    trouble: str = ""  # why it could not be learned what of the engine is left
 
     @property
     def status(self) -> LiveStatus:
@@ -45,7 +46,7 @@ class LiveRun:
             return "dirty" if self.engine else "stopped"
         if self.supervised or self.state.phase == "stopped":
             return self.state.phase
-        return "orphaned" if self.engine else "lost"
+        return "orphaned" if self.engine or self.trouble else "lost"
 
     @property
     def live(self) -> bool:
@@ -59,8 +60,13 @@ def look_at(folder: RunFolder) -> LiveRun | None:
     if state is None:
         return None
     here = state.boot_id == process.boot_id()
-    over = state.phase == "stopped" or not here
-    return LiveRun(folder, state, here and process.alive(state.supervisor), () if over else engine_of(state))
+    supervised = here and process.alive(state.supervisor)
+    if state.phase == "stopped" or not (here or state.runtime != "process"):  # a container outlives a reboot
+        return LiveRun(folder, state, supervised, ())
+    try:
+        return LiveRun(folder, state, supervised, engine_of(state))
+    except RunRefusedError as error:
+        return LiveRun(folder, state, supervised, (), error.message)
 
 
 def runs(state: Path) -> tuple[LiveRun, ...]:
@@ -131,7 +137,7 @@ def _settle(run: LiveRun, state: State) -> None:
 
     A supervisor that was told to stop writes the close a moment after it wrote its last state.
     """
-    if run.supervised and not state.attended:
+    if run.supervised and not state.attended and state.phase != "dirty":
         wait_until(lambda: not process.alive(state.supervisor), _CLOSE_S)
     if process.alive(state.supervisor):
         return

@@ -15,6 +15,19 @@ class RunRefusedError(RefusedError):
     """A run was not started, since it would not have been safe or could not have worked."""
 
 
+NOTHING_MADE = frozenset({"runtime_missing", "runtime_down", "runtime_denied", "secret_missing"})
+"""Reasons of a failed start after which no container can be there."""
+
+
+REFUSED_STARTS = frozenset(
+    {
+        *("runtime_missing", "runtime_down", "runtime_denied", "runtime_slow", "runtime_unusable"),
+        *("image_missing", "name_taken", "node_missing", "port_busy", "mount_missing"),
+    }
+)
+"""Reasons of a failed start that is a refusal: the engine did not begin."""
+
+
 class IdentityRefusedError(TtxError):
     """What runs is not, or cannot be shown to be, what the arm says. Nothing was measured."""
 

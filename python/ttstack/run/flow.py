@@ -101,7 +101,9 @@ def _close(work: Work, error: BaseException | None) -> Result:
     store_of(work.places.state).append(line)
     work.link.send("done")
     work.link.close()
-    work.link.wait(_LAST_S)
+    state = work.folder.read()
+    if state is None or state.phase != "dirty":  # the supervisor of a container that did not end keeps its cards
+        work.link.wait(_LAST_S)
     known = error if isinstance(error, TtxError) else None
     return Result(work.folder.run, code, line, known, work.folder.read())
 

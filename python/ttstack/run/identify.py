@@ -13,15 +13,17 @@ from ttstack.bench.smoke import one_completion
 from ttstack.host import ports, process
 from ttstack.host.errors import HostError
 from ttstack.records.types import IdentityCheck
+from ttstack.run.ready import healthy
 from ttstack.run.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ttstack.arm.types import Asked
     from ttstack.host.types import ProcessId
     from ttstack.records.types import Json
     from ttstack.render.launch import Launch
+    from ttstack.run.runtime import Inside
     from ttstack.run.state import State
 
 CACHE_LINE = "Cache directory: "
@@ -29,13 +31,17 @@ CACHE_LINE = "Cache directory: "
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The engine to be identified. ``log``: all lines of this boot; ``engine``: its live processes."""
+    """The engine to be identified. ``log``: all lines of this boot; ``engine``: its live processes.
+
+    ``inside``: what is known of its container; None when it has none.
+    """
 
     asked: Asked
     launch: Launch
     state: State
     log: Sequence[str]
     engine: Sequence[ProcessId]
+    inside: Inside | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,10 @@ def identify(subject: Subject, on_check: Callable[[IdentityCheck], None], *, lis
     cache = note(_cache_dir(subject))
     note(_cache_intact(subject))
     note(_environment(subject))
-    ours = note(_listener(subject, listen_wait_s)).ok
+    if subject.launch.image:
+        note(_image(subject))
+    listener = _published if subject.launch.image else _listener
+    ours = note(listener(subject, listen_wait_s)).ok
     served = _served(subject) if ours else _Served("the listener is not shown to be ours")
     for check in (*_of_served(subject, served), *([_completion(subject)] if ours else [])):
         note(check)
@@ -113,14 +122,43 @@ def _cache_intact(subject: Subject) -> IdentityCheck:
 def _environment(subject: Subject) -> IdentityCheck:
     name = "environment"
     wanted = subject.launch.env
-    leader = subject.state.engine
-    if leader is None or not process.alive(leader):
-        return IdentityCheck(name, None, dict(wanted), None)
-    env = process.environ(leader.pid)
+    env = _env_of(subject)
     if env is None:
         return IdentityCheck(name, None, dict(wanted), None)
     other: dict[str, Json] = {key: env.get(key) for key in sorted(wanted) if env.get(key) != wanted[key]}
     return IdentityCheck(name, not other, {key: wanted[key] for key in other or wanted}, other or "as asked")
+
+
+def _env_of(subject: Subject) -> Mapping[str, str] | None:
+    """Read the environment that the engine was started with. A container's is the engine's of containers to tell."""
+    if subject.launch.image:
+        return subject.inside.env if subject.inside and subject.inside.running else None
+    leader = subject.state.engine
+    return process.environ(leader.pid) if leader is not None and process.alive(leader) else None
+
+
+def _image(subject: Subject) -> IdentityCheck:
+    """Compare the image that the container was made of with the one that the arm's reference means."""
+    inside = subject.inside
+    if inside is None or not inside.image or not inside.wanted:
+        return IdentityCheck("image", None, subject.launch.image, None)
+    return IdentityCheck("image", inside.image == inside.wanted, inside.wanted, inside.image)
+
+
+def _published(subject: Subject, wait_s: float) -> IdentityCheck:
+    """Ask whether our container publishes the port: on the host a proxy or a rule listens, never the engine itself.
+
+    Then wait until the engine behind it answers, which it does a moment after it says that it is ready.
+    """
+    port = subject.launch.ports[0]
+    expected = f"the container publishes port {port.inside} on {port.host}:{port.outside}"
+    inside = subject.inside
+    if inside is None or not inside.running:
+        return IdentityCheck("listener", None, expected, "no container of this run runs")
+    if (port.host, port.outside, port.inside) not in inside.ports:
+        return IdentityCheck("listener", ok=False, expected=expected, found=str(sorted(inside.ports)))
+    up = wait_until(lambda: healthy(subject.state.url, timeout_s=1.0), wait_s)
+    return IdentityCheck("listener", up, expected, f"{subject.state.container[:12]}" if up else "nobody answers there")
 
 
 def _listener(subject: Subject, wait_s: float) -> IdentityCheck:

@@ -104,6 +104,7 @@ class Orders:
     stop: bool = False
     left: bool = False
     done: bool = False
+    adopt: bool = False  # the engine runs already, and its supervisor died
     gone: bool = False  # the owner hung up or died
 
     def poll(self, seconds: float) -> None:
@@ -131,5 +132,6 @@ class Orders:
         self.stop = self.stop or op == "stop"
         self.left = self.left or op == "leave"
         self.done = self.done or op == "done"
-        if op == "start":
+        self.adopt = self.adopt or op == "adopt"
+        if op in {"start", "adopt"}:
             self.fds = tuple(fds)

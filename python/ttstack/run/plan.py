@@ -10,6 +10,7 @@ from ttstack.host.files import read_json, write_json
 from ttstack.host.types import Card
 from ttstack.records.build import jsonable
 from ttstack.render.launch import Device, Launch, Mount, Port
+from ttstack.run.watch import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ class Plan:
     locks: Path
     legacy: Path | None
     simulated: bool
+    limits: Limits = DEFAULT_LIMITS
 
     @property
     def port(self) -> Port:
@@ -59,4 +61,5 @@ def read_plan(folder: RunFolder) -> Plan:
         locks=Path(table["locks"]),
         legacy=None if table["legacy"] is None else Path(table["legacy"]),
         simulated=table["simulated"],
+        limits=Limits(**table.get("limits", {})),
     )

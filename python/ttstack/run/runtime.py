@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from ttstack.errors import RefusedError
 from ttstack.host import process
+from ttstack.host.types import ProcessId
 from ttstack.run.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from ttstack.host.types import ProcessId
     from ttstack.render.launch import Launch
-    from ttstack.run.state import RunFolder
+    from ttstack.run.state import RunFolder, State
 
 RUN_VARIABLE = "TTX_RUN"
 """In the environment of every engine process: the run that it belongs to, as a label is for a container."""
@@ -24,34 +25,91 @@ RUN_VARIABLE = "TTX_RUN"
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
 
 
+@dataclass(frozen=True, slots=True)
+class ContainerId:
+    """A container: never its name, which a later one may have."""
+
+    id: str
+
+
+Part: TypeAlias = ProcessId | ContainerId
+"""What an engine is made of, as seen from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What the engine of containers knows of a container of ours."""
+
+    env: Mapping[str, str]
+    image: str  # digest of the image that it was made of
+    wanted: str  # digest of the image that the arm's reference means now
+    ports: tuple[tuple[str, int, int], ...]  # that it publishes: host address, port outside, port inside
+    running: bool
+
+
 class Engine(Protocol):
-    """One engine that was started here, by its supervisor."""
+    """One engine as its supervisor has it."""
 
     @property
     def leader(self) -> ProcessId | None:
-        """Its first process, as this host sees it."""
+        """Its first process, as this host sees it; None when it cannot be seen."""
+
+    @property
+    def container(self) -> str:
+        """The id of its container; "" for a process."""
+
+    @property
+    def margin_s(self) -> float:
+        """What its end may take beyond the grace."""
+
+    def ended(self) -> bool:
+        """Whether its first process is over and its log is complete. To be asked often: it keeps the log going."""
 
     def exit_code(self) -> int | None:
-        """Return how its first process ended (negative: by that signal); None while it runs."""
+        """Return how its first process ended (negative: by that signal); None while it runs or when nobody knows."""
+
+    def note(self) -> str:
+        """Say more about its end; "" when there is no more to say."""
 
     def ask_to_stop(self) -> None:
         """Ask all of it to stop gracefully."""
+
+    def clear(self) -> bool:
+        """Whether it is over and nothing of it is left; what is left of one that is over is cleared away here."""
 
 
 class Runtime(Protocol):
     """Starts engines, and finds those that an earlier ttx started."""
 
+    def check(self, image: str) -> None:
+        """Raise RunRefusedError when no engine of this image can run here."""
+
+    def prepare(self, launch: Launch, cache: Path) -> None:
+        """Make the folders that a launch needs under ``cache``; RunRefusedError when it could not start."""
+
     def start(self, launch: Launch, folder: RunFolder, extra_env: Mapping[str, str], keep: Sequence[int]) -> Engine:
         """Start an engine whose output goes to the run's log and which holds the descriptors ``keep`` as it lives.
 
-        Raises RunError when it cannot be started.
+        Raises RunError or RunRefusedError when it cannot be started.
         """
 
-    def find(self, run: str, leader: ProcessId | None) -> tuple[ProcessId, ...]:
-        """Name all live processes of a run's engine, its first one first."""
+    def adopt(self, state: State, folder: RunFolder) -> Engine:
+        """Take an engine over that an earlier supervisor started. Raises RunError when there is not exactly one."""
 
-    def stop(self, found: Sequence[ProcessId], number: signal.Signals) -> None:
+    def find(self, run: str, leader: ProcessId | None) -> tuple[Part, ...]:
+        """Name all that is left of a run's engine, the first process first. Raises HostError or RunRefusedError."""
+
+    def stop(self, found: Sequence[Part], number: signal.Signals) -> None:
         """Signal an engine that was found. Raises HostError when that is not allowed."""
+
+    def clear(self, found: Sequence[Part]) -> None:
+        """Clear away what is left of parts that are over."""
+
+    def processes(self, state: State) -> tuple[ProcessId, ...]:
+        """Name the live processes of a run's engine, as far as this host sees them."""
+
+    def look_inside(self, state: State, image: str) -> Inside | None:
+        """Ask what runs in a run's container; None for a process, of which /proc tells. Raises as ``find``."""
 
 
 class ProcessEngine:
@@ -68,20 +126,83 @@ class ProcessEngine:
         """Its first process."""
         return self._leader
 
+    @property
+    def container(self) -> str:
+        """None."""
+        return ""
+
+    @property
+    def margin_s(self) -> float:
+        """None: it is never killed, so its end takes what it takes."""
+        return 0.0
+
+    def ended(self) -> bool:
+        """See ``Engine``."""
+        return self._popen.poll() is not None
+
     def exit_code(self) -> int | None:
-        """Return how its first process ended; None while it runs."""
+        """See ``Engine``."""
         return self._popen.poll()
+
+    def note(self) -> str:
+        """Nothing more is known."""
+        return ""
 
     def ask_to_stop(self) -> None:
         """Ask the first process alone, which tears the others down; when it is gone, ask those that are left."""
-        if self.exit_code() is None:
+        if not self.ended():
             self._popen.send_signal(signal.SIGTERM)
         else:
             self._runtime.stop(self._runtime.find(self._run, self._leader), signal.SIGTERM)
 
+    def clear(self) -> bool:
+        """See ``Engine``."""
+        return self.ended() and not self._runtime.find(self._run, self._leader)
+
+
+class AdoptedProcess:
+    """A process that another supervisor started: how it ends is told to nobody any more."""
+
+    container = ""
+    margin_s = 0.0
+
+    def __init__(self, state: State, runtime: ProcessRuntime) -> None:
+        self._run = state.run
+        self.leader = state.engine
+        self._runtime = runtime
+
+    def ended(self) -> bool:
+        """See ``Engine``."""
+        return self.leader is None or not process.alive(self.leader)
+
+    def exit_code(self) -> int | None:
+        """Nobody knows."""
+        return None
+
+    def note(self) -> str:
+        """Say why there is no exit code."""
+        return "it was adopted, so its exit code is not known" if self.ended() else ""
+
+    def ask_to_stop(self) -> None:
+        """Ask as ``ProcessEngine`` does."""
+        found = self._runtime.find(self._run, self.leader)
+        self._runtime.stop(found if self.ended() else found[:1], signal.SIGTERM)
+
+    def clear(self) -> bool:
+        """See ``Engine``."""
+        return self.ended() and not self._runtime.find(self._run, self.leader)
+
 
 class ProcessRuntime:
     """Engines as plain processes: for the simulated engine, and for machines where the engine is installed."""
+
+    def check(self, image: str) -> None:
+        """Nothing: what is missing is seen when it is started."""
+
+    def prepare(self, launch: Launch, cache: Path) -> None:
+        """See ``Runtime``: the engine makes its folders itself."""
+        del cache
+        check_secrets(launch, os.environ)
 
     def start(
         self, launch: Launch, folder: RunFolder, extra_env: Mapping[str, str], keep: Sequence[int]
@@ -109,6 +230,13 @@ class ProcessRuntime:
             os.close(log)
         return ProcessEngine(popen, folder.run, self)
 
+    def adopt(self, state: State, folder: RunFolder) -> AdoptedProcess:
+        """See ``Runtime``."""
+        del folder  # the engine writes its log itself
+        if not self.find(state.run, state.engine):
+            raise RunError(f"the engine of run {state.run} is gone", reason="engine_lost")
+        return AdoptedProcess(state, self)
+
     def find(self, run: str, leader: ProcessId | None) -> tuple[ProcessId, ...]:
         """See ``Runtime``. By session and descent, and by the mark in the environment for whoever left both."""
         found = dict.fromkeys(process.family(leader) if leader is not None else ())
@@ -119,10 +247,22 @@ class ProcessRuntime:
                 found[name] = None
         return tuple(found)
 
-    def stop(self, found: Sequence[ProcessId], number: signal.Signals) -> None:
+    def stop(self, found: Sequence[Part], number: signal.Signals) -> None:
         """See ``Runtime``."""
-        for name in found:
-            process.send(name, number)
+        for part in found:
+            if isinstance(part, ProcessId):
+                process.send(part, number)
+
+    def clear(self, found: Sequence[Part]) -> None:
+        """Nothing is left of a process that is over."""
+
+    def processes(self, state: State) -> tuple[ProcessId, ...]:
+        """See ``Runtime``."""
+        return self.find(state.run, state.engine)
+
+    def look_inside(self, state: State, image: str) -> None:
+        """See ``Runtime``."""
+        del state, image
 
 
 def engine_env(launch: Launch, run: str, extra: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
@@ -131,19 +271,22 @@ def engine_env(launch: Launch, run: str, extra: Mapping[str, str], ours: Mapping
     What else stands in ours is kept out: a left-over TT_METAL_HOME would make a wheel compile another tree's kernels.
     Raises RunError for a secret that is not set.
     """
-    missing = [name for name in launch.secrets if name not in ours]
-    if missing:
-        raise RunError(f"the secret {missing[0]} is not set in ttx's environment", reason="secret_missing")
+    check_secrets(launch, ours)
     passed = {name: ours[name] for name in (*_PASSED_ON, *launch.secrets) if name in ours}
     return {**passed, **extra, **launch.env, RUN_VARIABLE: run}
 
 
+def check_secrets(launch: Launch, ours: Mapping[str, str]) -> None:
+    """Raise RunError for a secret that is not set: docker would leave it out without a word."""
+    missing = [name for name in launch.secrets if name not in ours]
+    if missing:
+        raise RunError(f"the secret {missing[0]} is not set in ttx's environment", reason="secret_missing")
+
+
 def find_runtime(name: str) -> Runtime:
-    """Return the runtime of an arm. Raises RefusedError for those that this version cannot run."""
+    """Return the runtime of an arm: ``process``, ``docker`` or ``podman``."""
     if name == "process":
         return ProcessRuntime()
-    raise RefusedError(
-        f"this ttx does not run {name} containers yet; the next version does",
-        hint="`ttx unit ARM` prints a systemd unit and `ttx arm render ARM --as docker` the command",
-        reason="runtime_unsupported",
-    )
+    from ttstack.run.containers import ContainerRuntime  # noqa: PLC0415 - it is written against this module
+
+    return ContainerRuntime(name)

@@ -46,6 +46,7 @@ class State:
     attended: bool = True  # a ttx waits for it and will stop it; False after ``ttx up`` has left
     stop_grace_s: int = 60
     runtime: str = "process"
+    container: str = ""  # id of the engine's container
 
     @property
     def url(self) -> str:

@@ -10,13 +10,12 @@ from ttstack.run.runtime import find_runtime
 from ttstack.run.waiting import wait_until
 
 if TYPE_CHECKING:
-    from ttstack.host.types import ProcessId
-    from ttstack.run.runtime import Runtime
+    from ttstack.run.runtime import Part, Runtime
     from ttstack.run.state import RunFolder, State
 
 
-def engine_of(state: State) -> tuple[ProcessId, ...]:
-    """Name the live processes of a run's engine."""
+def engine_of(state: State) -> tuple[Part, ...]:
+    """Name what is left of a run's engine. Raises HostError and RunRefusedError."""
     return find_runtime(state.runtime).find(state.run, state.engine)
 
 
@@ -34,6 +33,7 @@ def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State
     elif found:
         killed = True
         runtime.stop(found, signal.SIGKILL)
+        runtime.clear(found)
         _wait(runtime, state, state.stop_grace_s)
     if runtime.find(state.run, state.engine):
         text = f"the engine did not stop within {state.stop_grace_s} s of being asked to"
@@ -49,11 +49,12 @@ def _ask(runtime: Runtime, state: State, number: signal.Signals) -> None:
     for first in (True, False):
         found = runtime.find(state.run, state.engine)
         runtime.stop(found[:1] if first else found, number)
+        runtime.clear(found)
         if _wait(runtime, state, state.stop_grace_s, only=found[:1] if first else None):
             return
 
 
-def _wait(runtime: Runtime, state: State, seconds: float, only: tuple[ProcessId, ...] | None = None) -> bool:
+def _wait(runtime: Runtime, state: State, seconds: float, only: tuple[Part, ...] | None = None) -> bool:
     """Whether the whole engine ended; with ``only`` the wait is over as well when these ended."""
 
     def ended() -> bool:

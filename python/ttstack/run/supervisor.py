@@ -10,41 +10,37 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttstack.errors import Exit, TtxError
 from ttstack.host.errors import HostError
 from ttstack.host.process import boot_id, myself
+from ttstack.run.ending import Ending, how_it_ended, settle
+from ttstack.run.errors import NOTHING_MADE
 from ttstack.run.link import Orders
 from ttstack.run.plan import read_plan
 from ttstack.run.ready import Health
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import RunFolder, State
-from ttstack.run.texts import Follower, failure_in, later_step
+from ttstack.run.texts import BUILDING, Follower, failure_in, later_step
+from ttstack.run.watch import Watch
 from ttstack.slots.claim import new_claim
-from ttstack.slots.take import adopt
+from ttstack.slots.take import adopt, sign
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-    from ttstack.records.types import Outcome
     from ttstack.run.plan import Plan
     from ttstack.run.runtime import Engine, Runtime
+    from ttstack.run.texts import Failure
     from ttstack.slots.take import Slot
 
 _POLL_S = 0.03
+_HOLD_S = 0.5  # between two looks at a container that did not end
 _LAST_WORDS_S = 2.0  # an engine that says it failed gets this long to end by itself and to say why
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """Why a run is over."""
-
-    reason: str
-    text: str
 
 
 class Supervisor:
@@ -57,6 +53,9 @@ class Supervisor:
         self.slot = slot
         self.runtime: Runtime = find_runtime(plan.launch.runtime)
         self.terminated = False
+        self.building = False  # this boot has begun to write tensor files
+        self.watch = Watch(plan.limits, Path(plan.launch.cache_dir), plan.launch.stop_grace_s)
+        self.engine: Engine | None = None
         self.follower = Follower(folder.log)
         self.claim = new_claim(plan.run, plan.arm, myself())
         self.state = State(
@@ -81,13 +80,37 @@ class Supervisor:
         self.slot.write(self.claim)
         self.folder.write(self.state)
         try:
-            engine = self.runtime.start(self.plan.launch, self.folder, self.plan.extra_env, self.slot.fds)
+            self.engine = self.runtime.start(self.plan.launch, self.folder, self.plan.extra_env, self.slot.fds)
         except TtxError as error:
-            self._over(Ending(error.reason, error.message), None)
+            self._over(Ending(error.reason, error.message), untouched=error.reason in NOTHING_MADE)
             return
+        self._attend(self.engine)
+
+    def take_over(self, earlier: State) -> None:
+        """Attend an engine whose supervisor died. Raises RunError when it is gone by now: nothing is written then."""
+        self.engine = self.runtime.adopt(earlier, self.folder)
+        self.state = replace(earlier, supervisor=self.claim.process, attended=False)
+        sign(self.slot, self.claim)
+        self.folder.write(self.state)
+        self._attend(self.engine)
+
+    def hold(self) -> None:
+        """Keep the cards of a container that did not end, until nothing is left of it. A process has them itself."""
+        while self.state.phase == "dirty" and not self.slot.released:
+            self.orders.poll(_HOLD_S)
+            if self.terminated and self.engine is not None:
+                self.terminated = False
+                self.engine.ask_to_stop()
+            if self._clear():
+                self.slot.release()
+                last = self.folder.read()
+                if last is None or last.phase == "dirty":
+                    self._set(phase="stopped")
+
+    def _attend(self, engine: Engine) -> None:
         ending = Ending("supervisor_failed", "the supervisor failed, see its log")
         try:
-            self._set(engine=engine.leader)
+            self._set(engine=engine.leader, container=engine.container)
             ending = self._watch(engine)
         except TtxError as error:
             ending = Ending("supervisor_failed", error.message)
@@ -103,10 +126,10 @@ class Supervisor:
         health = Health(self.state.url)
         while True:
             self.orders.poll(_POLL_S)
-            ended = engine.exit_code() is not None  # asked before the log is read, so that its last words are
-            failure = self._read_log()
+            ended = engine.ended()  # asked before the log is read, so that its last words are
+            failure = self._read_log() or (None if ended else self._look_around())
             if failure is not None:
-                return failure
+                return Ending(failure.reason, failure.text)
             booting = self.state.phase == "booting"
             if ended:
                 return Ending("engine_died", f"the engine ended {'while it booted' if booting else 'while it served'}")
@@ -122,6 +145,9 @@ class Supervisor:
             if asked is not None:
                 return asked
 
+    def _look_around(self) -> Failure | None:
+        return self.watch.look(building=self.building and self.state.step == "cache")
+
     def _asked_to_end(self) -> Ending | None:
         if self.orders.stop:
             return Ending("stopped", "stopped as asked")
@@ -131,85 +157,74 @@ class Supervisor:
             return Ending("owner_died", "the ttx that ran this ended without stopping it")
         return None
 
-    def _read_log(self) -> Ending | None:
+    def _read_log(self) -> Failure | None:
         step = self.state.step
         found = None
         for line in self.follower.lines():
             if self.state.phase == "booting":
                 step = later_step(step, line)
+                self.building = self.building or BUILDING in line
             found = found or failure_in(line, serving=self.state.phase == "ready")
         if step != self.state.step:
             self._set(step=step)
-        return Ending(found.reason, found.text) if found else None
+        return found
 
     def _stop(self, engine: Engine, ending: Ending) -> None:
         if ending.reason == "engine_failed":
             self._wait(engine, _LAST_WORDS_S)
         # The order matters: whatever cannot be written must not keep the engine from being stopped.
-        if not self._ended(engine):
+        if not engine.clear():
+            grace = self.plan.launch.stop_grace_s + engine.margin_s
             engine.ask_to_stop()
             with suppress(HostError):
                 self._set(phase="stopping", reason=ending.reason, text=ending.text)
-            if engine.exit_code() is None:
-                self._wait(engine, self.plan.launch.stop_grace_s)
-            if engine.exit_code() is not None and not self._ended(engine):
+            if not engine.ended():
+                self._wait(engine, grace)
+                ending = self._if_killed(ending, engine)
+            if engine.ended() and not engine.clear():
                 engine.ask_to_stop()  # its first process is gone, others are left
-                self._wait(engine, self.plan.launch.stop_grace_s)
-        self._over(ending, engine)
+                self._wait(engine, grace)
+        self._over(ending)
 
-    def _ended(self, engine: Engine) -> bool:
-        return engine.exit_code() is not None and not self.runtime.find(self.plan.run, engine.leader)
+    def _if_killed(self, ending: Ending, engine: Engine) -> Ending:
+        """Say that docker killed an engine that outlived its grace: its cards were not torn down."""
+        if not engine.container or engine.exit_code() != -signal.SIGKILL:
+            return ending
+        grace = self.plan.launch.stop_grace_s
+        text = f"{ending.text}; it did not stop within {grace} s and was killed: its cards may need a reset"
+        return Ending("killed" if ending.reason == "stopped" else ending.reason, text)
 
     def _wait(self, engine: Engine, seconds: float) -> None:
         end = time.monotonic() + seconds
-        while time.monotonic() < end and not self._ended(engine):
+        while time.monotonic() < end and not engine.clear():
             self.orders.poll(_POLL_S)
 
-    def _over(self, ending: Ending, engine: Engine | None) -> None:
+    def _clear(self) -> bool:
+        """Whether nothing of the engine is left; what cannot be learned is not nothing."""
+        if self.engine is not None:
+            return self.engine.clear()
+        try:
+            return not self.runtime.find(self.plan.run, None)
+        except TtxError:
+            return False
+
+    def _over(self, ending: Ending, *, untouched: bool = False) -> None:
+        engine = self.engine
         code = None if engine is None else engine.exit_code()
-        if engine is None or self._ended(engine):
+        if untouched or self._clear():
             self.slot.release()
-            if code is not None and ending.reason == "engine_died":
-                ending = replace(ending, text=f"{ending.text}: {how_it_ended(code)}")
+            if engine is not None and ending.reason == "engine_died":
+                how = [*([] if code is None else [how_it_ended(code)]), *([engine.note()] if engine.note() else [])]
+                ending = replace(ending, text=": ".join([ending.text, *how]))
             self._set(phase="stopped", reason=ending.reason, text=ending.text, exit_code=code)
             return
-        # The engine keeps its copies of the locks: the cards stay taken, and say that they are dirty.
+        # A process keeps its copies of the locks, and we keep those of a container (see ``hold``).
         self.slot.write(replace(self.claim, state="dirty"))
-        self.slot.let_go()
+        if self.plan.launch.runtime == "process":
+            self.slot.let_go()
         grace = self.plan.launch.stop_grace_s
         text = f"the engine did not stop within {grace} s of being asked to ({ending.text})"
         self._set(phase="dirty", reason="stop_failed", text=text, exit_code=code)
-
-
-def how_it_ended(code: int) -> str:
-    """Say what an exit code means; negative ones are signals, as in ``subprocess``."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"
-
-
-def settle(folder: RunFolder, orders: Orders, state: State | None) -> None:
-    """Close the record when nobody else will: the owner left, or died."""
-    while not (orders.done or orders.gone or orders.left):
-        orders.poll(_POLL_S)
-    if orders.done:
-        return
-    from ttstack.run.journal import close_left, store_of  # noqa: PLC0415 - a boot does not wait for what it may not need
-
-    outcome: Outcome = "aborted"
-    reason, text = "owner_died", "the ttx that ran this ended without stopping it"
-    if orders.left and state is not None:
-        reason, text = state.reason, state.text
-        outcome = "ok" if reason == "stopped" else "failed"
-    elif state is not None and state.phase == "dirty":
-        reason, text = state.reason, state.text
-    exit_code = Exit.DONE if outcome == "ok" else Exit.FAILED
-    if outcome == "ok":
-        reason, text = "", ""
-    close_left(store_of(folder.state), folder, outcome, exit_code, reason, text)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -236,9 +251,16 @@ def main(argv: Sequence[str]) -> int:
         supervisor = Supervisor(folder, orders, plan, adopt(plan.cards, orders.fds, plan.locks, plan.legacy))
         here.append(supervisor)
         supervisor.terminated = bool(terminated)
-        supervisor.supervise()
+        earlier = folder.read() if orders.adopt else None
+        if earlier is None:
+            supervisor.supervise()
+        else:
+            orders.left = True
+            supervisor.take_over(earlier)
         state = supervisor.state
     settle(folder, orders, state)
+    for supervisor in here:
+        supervisor.hold()
     return 0
 
 

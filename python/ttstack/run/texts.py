@@ -23,6 +23,9 @@ STEPS: dict[str, tuple[str, ...]] = {
 }
 """Step of the boot -> texts that show it was reached, in order (vLLM 0.25, vllm-tt-plugin, tt-metal)."""
 
+BUILDING = "Generating cache for"
+"""In a line of a boot that writes the tensor cache (tt-metal, models/tt_transformers)."""
+
 _ORDER = tuple(STEPS)
 
 

@@ -13,7 +13,13 @@ from ttstack.records.types import CardSeen, Identity, Phase
 from ttstack.render.build import build_launch
 from ttstack.render.cards import choose_cards
 from ttstack.run import preflight
-from ttstack.run.errors import IdentityRefusedError, InterruptedRunError, RunError
+from ttstack.run.errors import (
+    REFUSED_STARTS,
+    IdentityRefusedError,
+    InterruptedRunError,
+    RunError,
+    RunRefusedError,
+)
 from ttstack.run.identify import Subject, identify, sentence, title
 from ttstack.run.journal import Draft
 from ttstack.run.plan import Plan, write_plan
@@ -21,8 +27,9 @@ from ttstack.run.ready import healthy
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER
 from ttstack.run.stop import stop_engine
-from ttstack.run.texts import Follower
+from ttstack.run.texts import BUILDING, Follower
 from ttstack.run.waiting import longest_stop, wait_until
+from ttstack.run.watch import DEFAULT_LIMITS, Limits
 from ttstack.slots.claim import new_claim
 from ttstack.slots.take import Request, acquire
 
@@ -55,6 +62,7 @@ class Options:
     extra_env: Mapping[str, str] = field(default_factory=dict)
     legacy: Path | None = None  # where older drivers' lock directory is
     listen_wait_s: float = 10.0
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(slots=True)
@@ -76,7 +84,7 @@ class Work:
         """Go through all phases but the stop. Raises TtxError."""
         arm = self.asked.arm
         with self._phase("check"):
-            find_runtime(arm.engine.runtime)
+            find_runtime(arm.engine.runtime).check(self.asked.pin.image)
             preflight.check_model(self.asked.model)
         with self._phase("slot"):
             slot = self._take()
@@ -128,6 +136,7 @@ class Work:
         preflight.check_port(engine.host, engine.port)
         preflight.check_cache(launch, self.asked.model)
         warm = preflight.cache_is_warm(launch)
+        find_runtime(launch.runtime).prepare(launch, self.places.cache)
         self.draft.observed = replace(self.draft.observed, cache="hit" if warm else "cold", log=str(self.folder.log))
         plan = Plan(
             run=self.folder.run,
@@ -139,6 +148,7 @@ class Work:
             locks=self.places.locks,
             legacy=self.options.legacy,
             simulated=self.places.simulated,
+            limits=self.options.limits,
         )
         write_plan(self.folder, plan)
         self.link.send("start", slot.fds)
@@ -169,22 +179,26 @@ class Work:
             self.reporter.lines(f"the last lines of {self.folder.log}", self.folder.tail())
             if over.reason == "stopped":
                 raise InterruptedRunError(over.text)
+            if over.reason in REFUSED_STARTS:
+                raise RunRefusedError(over.text, reason=over.reason)
             raise RunError(over.text, hint=f"the whole log: {self.folder.log}", reason=over.reason)
 
     def _identify(self, launch: Launch) -> None:
         state = self._state()
         runtime = find_runtime(launch.runtime)
         log = Follower(self.folder.log).lines()
-        subject = Subject(self.asked, launch, state, log, runtime.find(self.folder.run, state.engine))
+        inside = runtime.look_inside(state, launch.image)
+        subject = Subject(self.asked, launch, state, log, runtime.processes(state), inside)
         found = identify(subject, self._heard, listen_wait_s=self.options.listen_wait_s)
         self.draft.identity = Identity(found.checks)
-        cold = any("Generating cache for" in line for line in log)
+        cold = any(BUILDING in line for line in log)
         self.draft.observed = replace(
             self.draft.observed,
             banners=found.banners,
             served_root=found.served_root,
             max_model_len=found.max_model_len,
             engine_pid=None if state.engine is None else state.engine.pid,
+            image=None if inside is None else inside.image,
             cache_dir=found.cache_dir,
             cache="cold" if cold else self.draft.observed.cache,
         )
@@ -267,3 +281,5 @@ class Work:
             if state.phase == "dirty":
                 hint = f"its cards are dirty; `ttx down {self.folder.run} --kill` kills it, they may need a reset then"
                 raise RunError(state.text, hint=hint, reason="stop_failed")
+            if state.reason == "killed":
+                raise RunError(state.text, hint="tt-smi -r resets them, with no holder left", reason="killed")

@@ -13,7 +13,7 @@ from ttstack.host.holders import holders
 from ttstack.slots import legacy, line
 from ttstack.slots.claim import from_note
 from ttstack.slots.errors import BusyError
-from ttstack.slots.lock import guarded, lock_folder, read_note, try_lock, write_note
+from ttstack.slots.lock import guarded, lock_folder, open_lock, read_note, try_lock, write_note
 from ttstack.slots.select import Want, share, want
 
 if TYPE_CHECKING:
@@ -213,6 +213,43 @@ class _Taker:
             return _Refused("others stand in line for them")
         claims = [(card, from_note(read_note(self.places.locks / lock_name(card.id)))) for card in taken]
         return _Refused("; ".join(f"card {card.id} is held by {claim or 'somebody'}" for card, claim in claims))
+
+
+def retake(cards: Sequence[Card], locks: Path, legacy_place: Path | None) -> Slot:
+    """Take the locks of cards whose engine runs already, all or none, whoever has the cards open.
+
+    Only for who takes over that very engine. Raises BusyError when somebody holds a lock, and SlotsError.
+    """
+    lock_folder(locks)
+    with guarded(guard_path(locks), time.sleep), ExitStack() as undo:
+        held: dict[str, int] = {}
+        for card in cards:
+            handle = try_lock(locks / lock_name(card.id))
+            if handle is None:
+                claim = from_note(read_note(locks / lock_name(card.id)))
+                raise BusyError(f"card {card.id} is held by {claim or 'somebody'}", hint="see: ttx slot ls")
+            held[card.id] = handle
+            undo.callback(os.close, handle)
+        kept = None if legacy_place is None else legacy.join(legacy_place)
+        if legacy_place is not None and kept is None:
+            raise BusyError(f"another driver holds {legacy_place}, which ttx never breaks", hint="see: ttx slot ls")
+        undo.pop_all()
+        return Slot(tuple(cards), held, kept, legacy_place, locks)
+
+
+def sign(slot: Slot, claim: Claim) -> None:
+    """Say in the locks of all cards of a slot who holds them now, in those too whose lock an engine has alone."""
+    for card in slot.cards:
+        handle = slot.handles.get(card.id)
+        if handle is not None:
+            write_note(handle, claim.to_note())
+            continue
+        path = slot.locks / lock_name(card.id)
+        loose = open_lock(path)
+        try:
+            write_note(loose, claim.to_note())
+        finally:
+            os.close(loose)
 
 
 def adopt(cards: Sequence[Card], handles: Sequence[int], locks: Path, legacy_place: Path | None) -> Slot:
