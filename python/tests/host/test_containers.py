@@ -256,9 +256,7 @@ def test_a_socket_without_a_program_is_a_trouble(tmp_path: Path) -> None:
 
 
 def test_commands_are_run_to_their_end_or_deadline() -> None:
-    code = (
-        "import sys; sys.stdout.write('out'); sys.stdout.buffer.write(b'\\xff'); sys.stderr.write('err'); sys.exit(3)"
-    )
+    code = "import sys; sys.stdout.buffer.write(b'out\\xff'); sys.stderr.write('err'); sys.exit(3)"
     assert run_command([sys.executable, "-c", code], 30) == Answer(3, "out\ufffd", "err")
     with pytest.raises(FileNotFoundError):
         run_command(["/no/such/program"], 30)
