@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
@@ -76,18 +77,24 @@ def is_at(handle: int, path: Path) -> bool:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write one JSON document with ``write_atomic``. Raises HostError."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomic(path, f"{text}\n".encode())
+    """Write one JSON document with ``write_atomic``. Raises HostError.
+
+    In ASCII: a path that is not UTF-8 is text with lone surrogates here, which only JSON's escapes can hold.
+    """
+    write_atomic(path, f"{json.dumps(value, indent=2, allow_nan=False)}\n".encode())
 
 
 def read_json(path: Path) -> dict[str, object]:
     """Read a JSON object. Raises HostError when it cannot be read or is something else."""
     try:
-        value: object = json.loads(path.read_bytes())
+        # O_NONBLOCK: a pipe in the file's place is told, not waited for.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise HostError(f"{path} is not a regular file")
+            value: object = json.loads(file.read())
     except OSError as error:
         raise HostError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HostError(f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise HostError(f"{path} does not hold a JSON object")

@@ -39,8 +39,11 @@ class Store:
         self.path = path
         self._timeout = lock_timeout_s
 
-    def append(self, line: Mapping[str, object]) -> None:
+    def append(self, line: Mapping[str, object], unless: Callable[[Log], bool] | None = None) -> bool:
         """Write one line and wait until it is on the disk.
+
+        With ``unless`` the records are read first, under the same lock; when it says so, nothing is written and the
+        answer is False.
 
         Raises RecordsError when the line is not of the schema, sets ``quotable`` to something that does not follow
         from the rest (nothing is written then), or could not be written whole and synced; readers skip a torn part.
@@ -48,10 +51,13 @@ class Store:
         data = encode(line)
         try:
             with _locked(self.path, self._timeout) as (fd, made):
+                if unless is not None and unless(_log(fd)):
+                    return False
                 _write(fd, data)
                 os.fsync(fd)
                 if made:
                     sync_folder(self.path.parent)
+                return True
         except OSError as error:
             raise RecordsError(
                 f"cannot write a record to {self.path}: {error.strerror or error}",
@@ -153,6 +159,13 @@ def _write(fd: int, data: bytes) -> None:
     # the lock keeps others out meanwhile.
     while data:
         data = data[os.write(fd, data) :]
+
+
+def _log(fd: int) -> Log:
+    """Read what is in a file that is locked: by a descriptor of its own the lock would keep us out as well."""
+    with os.fdopen(os.dup(fd), "rb") as stream:
+        stream.seek(0)
+        return read_stream(stream, os.fstat(fd).st_size, nobody)
 
 
 def _whole_size(fd: int, timeout: float) -> int:

@@ -6,9 +6,8 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ttstack.errors import Exit, UsageError
+from ttstack.errors import Exit, TtxError, UsageError
 from ttstack.host import process
-from ttstack.host.errors import HostError
 from ttstack.run.errors import RunError, RunRefusedError
 from ttstack.run.journal import close_left, store_of
 from ttstack.run.runtime import find_runtime
@@ -60,7 +59,7 @@ def look_at(folder: RunFolder) -> LiveRun | None:
     if state is None:
         return None
     here = state.boot_id == process.boot_id()
-    supervised = here and process.alive(state.supervisor)
+    supervised = _supervised(state)
     if state.phase == "stopped" or not (here or state.runtime != "process"):  # a container outlives a reboot
         return LiveRun(folder, state, supervised, ())
     try:
@@ -69,14 +68,19 @@ def look_at(folder: RunFolder) -> LiveRun | None:
         return LiveRun(folder, state, supervised, (), error.message)
 
 
-def runs(state: Path) -> tuple[LiveRun, ...]:
-    """Look at all runs of this host, oldest first. A folder whose state cannot be read is left out."""
+def _supervised(state: State) -> bool:
+    return state.boot_id == process.boot_id() and process.alive(state.supervisor)
+
+
+def runs(state: Path, left_out: Callable[[str], None] = lambda _: None) -> tuple[LiveRun, ...]:
+    """Look at all runs of this host, oldest first. ``left_out`` is told of each whose state cannot be read."""
     found = []
     for folder in run_folders(state):
         try:
             run = look_at(folder)
-        except HostError:
-            continue  # `ttx status RUN` says what is wrong with it
+        except TtxError as error:
+            left_out(f"run {folder.run} is left out: {error.message}")
+            continue
         if run is not None:
             found.append(run)
     return tuple(found)
@@ -139,7 +143,7 @@ def _settle(run: LiveRun, state: State) -> None:
     """
     if run.supervised and not state.attended and state.phase != "dirty":
         wait_until(lambda: not process.alive(state.supervisor), _CLOSE_S)
-    if process.alive(state.supervisor):
+    if _supervised(state):
         return
     text = "the supervisor of the engine died; `ttx down` settled the run"
     close_left(store_of(run.folder.state), run.folder, "aborted", Exit.FAILED, "supervisor_died", text)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from ttstack.arm.digest import arm_digest, model_digest, pin_digest
 from ttstack.arm.key import cache_key
+from ttstack.host.errors import HostError
 from ttstack.host.files import read_json, write_json
 from ttstack.host.machine import cpu_model, memory_bytes
 from ttstack.host.places import records_file
 from ttstack.host.process import boot_id
 from ttstack.records.build import closing, jsonable
 from ttstack.records.parse import closed
+from ttstack.records.schema import violation
 from ttstack.records.store import Store
 from ttstack.records.types import AskedRecord, CacheAsked, HostFacts, Observed
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ttstack.arm.types import Asked
+    from ttstack.records.log import Log
     from ttstack.records.types import Identity, Json, Measured, Outcome, Phase
     from ttstack.run.state import RunFolder
 
@@ -100,10 +103,14 @@ class Draft:
 
 
 def load_draft(folder: RunFolder) -> Draft:
-    """Read what was known; an empty one when nothing was kept."""
-    if not folder.draft.exists():
+    """Read what was known; an empty one when nothing was kept, or what is there is no draft: the close needs none."""
+    try:
+        table = read_json(folder.draft)
+    except HostError:
         return Draft()
-    line = closed(read_json(folder.draft))
+    if table.get("kind") != "close" or violation(table, strict=False):
+        return Draft()
+    line = closed(table)
     return Draft(list(line.phases), line.observed or Observed(), line.identity, line.measured)
 
 
@@ -111,9 +118,9 @@ def close_left(  # noqa: PLR0913, PLR0917 - what a close says
     store: Store, folder: RunFolder, outcome: Outcome, exit_code: int, reason: str, text: str
 ) -> dict[str, Json] | None:
     """Close a run that its owner left open; None when it is closed already, or was never opened."""
-    found = next((run for run in store.read().runs if run.id == folder.run), None)
-    if found is None or found.closed is not None:
-        return None
     line = load_draft(folder).line(folder.run, outcome, exit_code, reason, text)
-    store.append(line)
-    return line
+
+    def settled(log: Log) -> bool:
+        return not any(run.id == folder.run and run.raw_close is None for run in log.runs)
+
+    return line if store.append(line, unless=settled) else None

@@ -18,6 +18,7 @@ RunPhase = Literal["booting", "ready", "stopping", "stopped", "dirty"]
 """stopped: no engine any more; dirty: the engine was told to stop and did not."""
 
 Data = TypeVar("Data")
+_PLAIN: dict[str, type] = {"str": str, "int": int, "bool": bool, "RunPhase": str}  # types as they are written below
 
 OVER: frozenset[RunPhase] = frozenset({"stopped", "dirty"})
 TAIL_LINES = 20
@@ -94,10 +95,12 @@ class RunFolder:
     def read(self) -> State | None:
         """Read the state; None before there is one. Raises HostError when it is there and is not a state."""
         path = self.path / "state.json"
-        if not path.exists():
-            return None
         try:
+            if not path.exists():
+                return None
             return _state(read_json(path))
+        except OSError as error:
+            raise HostError(f"cannot look at {path}: {error.strerror}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise HostError(f"{path} is not the state of a run: {error!r}") from error
 
@@ -147,7 +150,12 @@ def _known(kind: type[Data], table: dict[str, Any]) -> Data:
     """Fill a dataclass with what it knows.
 
     A run may outlive the ttx that started it: fields of a newer one are left out, and a field that is added to these
-    classes needs a default, so that the state of an older one can be read.
+    classes needs a default, so that the state of an older one can be read. Raises TypeError for a text or a number
+    that is none, and for a class's missing fields.
     """
-    names = {entry.name for entry in fields(cast("Any", kind))}
-    return kind(**{name: value for name, value in table.items() if name in names})
+    known = {entry.name: entry.type for entry in fields(cast("Any", kind))}
+    for name, value in dict(table).items():
+        plain = _PLAIN.get(str(known.get(name)))
+        if plain is not None and type(value) is not plain:
+            raise TypeError(f"{name} is {value!r}, no {plain.__name__}")
+    return kind(**{name: value for name, value in table.items() if name in known})

@@ -6,6 +6,7 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ttstack.host.process import boot_id
 from ttstack.run.runtime import find_runtime
 from ttstack.run.waiting import wait_until
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 def engine_of(state: State) -> tuple[Part, ...]:
     """Name what is left of a run's engine. Raises HostError and RunRefusedError."""
-    return find_runtime(state.runtime).find(state.run, state.engine)
+    # The numbers of another boot's processes are other processes' by now.
+    leader = state.engine if state.boot_id == boot_id() else None
+    return find_runtime(state.runtime).find(state.run, leader)
 
 
 def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State:
@@ -26,7 +29,7 @@ def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State
     torn down then. Only for engines without a live supervisor. Raises HostError when signals are not allowed.
     """
     runtime = find_runtime(state.runtime)
-    found = runtime.find(state.run, state.engine)
+    found = engine_of(state)
     killed = False
     if found and not kill:
         _ask(runtime, state, signal.SIGTERM)
@@ -34,8 +37,8 @@ def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State
         killed = True
         runtime.stop(found, signal.SIGKILL)
         runtime.clear(found)
-        _wait(runtime, state, state.stop_grace_s)
-    if runtime.find(state.run, state.engine):
+        _wait(state, state.stop_grace_s)
+    if engine_of(state):
         text = f"the engine did not stop within {state.stop_grace_s} s of being asked to"
         state = replace(state, phase="dirty", reason="stop_failed", text=text)
     else:
@@ -47,19 +50,19 @@ def stop_engine(folder: RunFolder, state: State, *, kill: bool = False) -> State
 
 def _ask(runtime: Runtime, state: State, number: signal.Signals) -> None:
     for first in (True, False):
-        found = runtime.find(state.run, state.engine)
+        found = engine_of(state)
         runtime.stop(found[:1] if first else found, number)
         runtime.clear(found)
-        if _wait(runtime, state, state.stop_grace_s, only=found[:1] if first else None):
+        if _wait(state, state.stop_grace_s, only=found[:1] if first else None):
             return
 
 
-def _wait(runtime: Runtime, state: State, seconds: float, only: tuple[Part, ...] | None = None) -> bool:
+def _wait(state: State, seconds: float, only: tuple[Part, ...] | None = None) -> bool:
     """Whether the whole engine ended; with ``only`` the wait is over as well when these ended."""
 
     def ended() -> bool:
-        found = runtime.find(state.run, state.engine)
+        found = engine_of(state)
         return not found or (only is not None and not set(only) & set(found))
 
     wait_until(ended, seconds)
-    return not runtime.find(state.run, state.engine)
+    return not engine_of(state)

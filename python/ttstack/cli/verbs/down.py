@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _down(_context: Context, args: argparse.Namespace) -> int:
-    run = choose(runs(state_folder(os.environ)), args.run)
+    run = choose(runs(state_folder(os.environ), note), args.run)
     state = down(run, kill=args.kill, tell=note)
     if args.json:
         print_json(entry_of(look_at(run.folder) or run))

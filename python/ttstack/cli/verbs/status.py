@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _status(_context: Context, args: argparse.Namespace) -> int:
     state = state_folder(os.environ)
-    shown = [run for run in runs(state) if run.status in _SHOWN]
+    shown = [run for run in runs(state, note) if run.status in _SHOWN]
     if args.run:
         shown = _named(args.run, state, shown)
     if args.json:
