@@ -6,11 +6,15 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ttstack.host import process
 from ttstack.host.types import ProcessId
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -98,3 +102,12 @@ def test_a_reused_pid_has_no_family_of_ours(child: subprocess.Popen[bytes]) -> N
 def test_boot_id_is_one_of_this_boot() -> None:
     assert len(process.boot_id()) == 36
     assert process.boot_id() == process.boot_id()
+
+
+def test_a_long_command_line_is_cut_visibly(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    for length, end in ((120, "a"), (121, "...")):
+        (tmp_path / "7" / "cmdline").write_bytes(b"a" * length + b"\0")
+        text = process.command(7, tmp_path)
+        assert (len(text), text.endswith(end)) == (120, True)
+    assert process.command(8, tmp_path) == ""

@@ -12,6 +12,7 @@ from ttstack.host.errors import HostError
 from ttstack.host.types import ProcessId
 
 PROC = Path("/proc")
+_COMMAND_LENGTH = 120  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ def command(pid: int, proc: Path = PROC) -> str:
         data = (proc / str(pid) / "cmdline").read_bytes()
     except OSError:
         return ""
-    return " ".join(os.fsdecode(word) for word in data.split(b"\0") if word)[:120]
+    text = " ".join(os.fsdecode(word) for word in data.split(b"\0") if word)
+    return text if len(text) <= _COMMAND_LENGTH else f"{text[: _COMMAND_LENGTH - 3]}..."
 
 
 def pids(proc: Path = PROC) -> list[int]:

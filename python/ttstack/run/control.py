@@ -92,17 +92,20 @@ def choose(found: Sequence[LiveRun], name: str | None) -> LiveRun:
     Raises UsageError when none or several fit.
     """
     live = [run for run in found if run.live]
+    listed = ", ".join(f"{run.state.run} (arm {run.state.arm})" for run in live)
     if name is None:
-        candidates, what = live, "nothing runs here"
+        candidates, what, way_out = live, "nothing runs here", "what ran: ttx records ls"
     else:
         by_id = [run for run in found if run.state.run == name]
         candidates = by_id or [run for run in live if run.state.arm == name]
         what = f"no run {name!r} here, and no arm of that name runs"
+        way_out = f"what runs: {listed}" if listed else "nothing runs here; what ran: ttx records ls"
     if not candidates:
-        raise UsageError(what, hint="see: ttx status", reason="no_such_run")
+        raise UsageError(what, hint=way_out, reason="no_such_run")
     if len(candidates) > 1:
-        listed = ", ".join(f"{run.state.run} ({run.state.arm})" for run in candidates)
-        raise UsageError(f"several runs fit: {listed}", hint="name one by its run id", reason="ambiguous_run")
+        way_out = "name one by its run id" if name else "name one by its run id or arm"
+        listed = ", ".join(f"{run.state.run} (arm {run.state.arm})" for run in candidates)
+        raise UsageError(f"several runs fit: {listed}", hint=way_out, reason="ambiguous_run")
     return candidates[0]
 
 
@@ -116,7 +119,8 @@ def down(run: LiveRun, *, kill: bool, tell: Callable[[str], None]) -> State:
         find_runtime(run.state.runtime).stop(run.engine, signal.SIGKILL)
     state = run.state
     if run.supervised and state.phase not in OVER:
-        tell(f"asking the supervisor (pid {state.supervisor.pid}) to stop the engine")
+        grace = f"it gets {state.stop_grace_s} s to close its cards"
+        tell(f"asking the supervisor (pid {state.supervisor.pid}) to stop the engine: {grace}")
         process.send(state.supervisor, signal.SIGTERM)
         state = _wait(run)
     if state.phase != "stopped" and not (state.phase in OVER and not kill and not engine_of(state)):

@@ -144,7 +144,7 @@ def _row(run: RunRecord) -> tuple[str, ...]:
         failed = entry["checks_failed"]
         suite = f"{entry['suite']} {entry['checks_ok']}/{entry['checks_ok'] + len(failed)}"
         suite += f" (failed: {', '.join(failed)})" if failed else ""
-    reason = f" ({entry['reason']})" if entry["reason"] else ""
+    reason = f" ({entry['reason']})" if entry["reason"] not in {"", entry["outcome"]} else ""
     return (
         entry["run"],
         entry["time"][:19] + "Z",

@@ -45,7 +45,8 @@ def _run(context: Context, args: argparse.Namespace) -> int:
 def _summary(outcome: Result) -> None:
     closed = outcome.closed or {}
     print(f"run      {outcome.run}")
-    print(f"outcome  {closed.get('outcome')}{_in_brackets(closed.get('reason'))}, exit {int(outcome.exit_code)}")
+    reason = closed.get("reason") if closed.get("reason") != closed.get("outcome") else ""
+    print(f"outcome  {closed.get('outcome')}{_in_brackets(reason)}, exit {int(outcome.exit_code)}")
     reasons = closed.get("quotable_reasons")
     why = "; ".join(map(str, reasons)) if isinstance(reasons, list) else ""
     print(f"quotable {'yes' if closed.get('quotable') else f'no: {why}'}")
