@@ -71,7 +71,7 @@ def test_verbose_echoes_the_engine(
         (["arm", "ls", "-x"], "`ttx arm ls` has no option '-x'\n  see: ttx arm ls --help"),
         (["arm", "ls", "sim"], "'sim' is one argument too many\n  usage: ttx arm ls"),
         (["arm", "render", "sim", "--as", "dokcer"], "--as of `ttx arm render` is one of docker, "),
-        (["run", "sim", "--wait", "soon"], "--wait: 'soon' is no number of seconds\n"),
+        (["run", "sim", "--wait", "soon"], "ttx: --wait: 'soon' is no number of seconds\n"),
         (["run", "sim", "--wait", "3", "--no-wait"], "--no-wait: not allowed with argument --wait\n"),
     ],
 )

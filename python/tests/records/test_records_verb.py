@@ -169,3 +169,9 @@ def test_colours_only_on_a_terminal(no_colour: str, monkeypatch: pytest.MonkeyPa
         terminal.flush()
         monkeypatch.undo()
         assert (b"\x1b[" in shown.read(65536)) == (not no_colour)
+
+
+def test_a_reason_that_is_the_outcome_is_said_once(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    store.append(open_line("c-5"))
+    store.append(close_line("c-5", outcome="interrupted", exit_code=130, reason="interrupted", text="by a signal"))
+    assert run(capsys, "ls")[1].splitlines()[-1].count("interrupted") == 1
