@@ -28,7 +28,8 @@ DEADLINE_S = 10.0  # for each call: a daemon that hangs must not hang us
 DOCKER_SOCKET = Path("/var/run/docker.sock")
 _NODES = "/dev/tenstorrent"
 _TRIES = 3
-# The states in which a container has its devices, or is about to get them back, by each engine's names.
+# The states in which a container has its devices, or is about to get them back, by each engine's names. Docker lists
+# those alone; podman lists all, as an older one refuses to be asked for a state that it does not know (4.3: stopping).
 _STATES = {
     "docker": ("running", "paused", "restarting", "removing"),
     "podman": ("running", "paused", "stopping", "removing"),
@@ -141,7 +142,8 @@ def _engines(environ: Mapping[str, str], socket: Path) -> Iterator[tuple[str, li
 
 def _inspect(engine: str, command: list[str], run: Runner) -> list[dict[str, Any]]:
     """Describe the running containers. Raises FileNotFoundError and _TroubleError."""
-    states = [word for state in _STATES[engine] for word in ("--filter", f"status={state}")]
+    asked = _STATES[engine] if engine == "docker" else ()
+    states = [word for state in asked for word in ("--filter", f"status={state}")]
     for _ in range(_TRIES):
         listed = _call(engine, [*command, "ps", "--all", "--no-trunc", "--quiet", *states], run)
         if listed.code:
@@ -151,11 +153,17 @@ def _inspect(engine: str, command: list[str], run: Runner) -> list[dict[str, Any
             return []
         told = _call(engine, [*command, "container", "inspect", *ids], run)
         if told.code == 0:
-            return _parse(engine, told.out)
+            return [entry for entry in _parse(engine, told.out) if _has_devices(engine, entry)]
         if "no such" not in told.err.lower():
             raise _TroubleError(_why(engine, "inspect", told))
         # One ended meanwhile, and another may have begun: look again.
     raise _TroubleError(f"{engine}'s containers come and go too fast to be looked at")
+
+
+def _has_devices(engine: str, entry: dict[str, Any]) -> bool:
+    """Whether a container is in a state with devices; one that does not tell its state is."""
+    state = str((entry.get("State") or {}).get("Status") or "").lower()
+    return engine == "docker" or not state or state in _STATES[engine]
 
 
 def _call(engine: str, argv: list[str], run: Runner) -> Answer:
