@@ -47,3 +47,20 @@ def test_a_missing_small_file_is_none_and_an_unreadable_one_is_an_error(tmp_path
     assert files.read_text(tmp_path / "no") is None
     with pytest.raises(HostError):
         files.read_text(tmp_path)
+
+
+def test_the_name_is_on_the_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(files, "sync_folder", synced.append)
+    files.write_json(tmp_path / "state.json", {"a": 1})
+    assert synced == [tmp_path]
+
+
+def test_an_open_file_may_have_lost_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with path.open("w") as file:
+        assert files.is_at(file.fileno(), path)
+        path.unlink()
+        assert not files.is_at(file.fileno(), path)
+        path.write_text("another")
+        assert not files.is_at(file.fileno(), path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -86,3 +87,18 @@ def test_a_corrupt_cache_is_refused_by_the_boot_that_meets_it_and_by_no_later_on
     third = world.execute(world.arm("warm"))
     assert third.exit_code == 0, third.error
     assert world.record(third.run).closed.observed.cache == "hit"  # type: ignore[union-attr]
+
+
+SERVES_AND_DIES = """
+import time
+print("Application startup complete.", flush=True)
+time.sleep(0.2)
+raise SystemExit(3)
+"""
+
+
+def test_an_engine_that_dies_while_it_is_identified_is_no_impostor(world: World) -> None:
+    command = (sys.executable, "-c", SERVES_AND_DIES)
+    result = world.execute(world.arm(), engine_command=command, listen_wait_s=2)
+    assert (result.exit_code, result.error.reason) == (1, "engine_died")  # type: ignore[union-attr]
+    assert world.clean()
