@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ttstack.host import places
+from ttstack.host.errors import HostError
 from ttstack.host.types import Roots
 
 
@@ -37,3 +38,19 @@ def test_without_it_the_user_decides(
 ) -> None:
     monkeypatch.setattr(places.os, "geteuid", lambda: uid)
     assert places.state_folder(env) == Path(state)
+
+
+def test_a_folder_is_absolute_or_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The supervisor works in another folder: a relative path would be another place there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(places.os, "geteuid", lambda: 1000)
+    assert places.state_folder({"HOME": "/home/u", "XDG_STATE_HOME": "x"}) == Path("/home/u/.local/state/ttx")
+    assert places.state_folder({"HOME": "h"}) == tmp_path / "h/.local/state/ttx"
+    assert places.state_folder({"TTX_STATE": "s"}) == tmp_path / "s"
+
+    def nobody(_uid: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(places.pwd, "getpwuid", nobody)
+    with pytest.raises(HostError, match="user 1000 has no home"):
+        places.state_folder({"HOME": ""})

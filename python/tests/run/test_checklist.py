@@ -105,3 +105,19 @@ def test_a_narrow_terminal_hides_nothing() -> None:
     assert "/end" in stream.getvalue()
     assert "…" not in stream.getvalue()
     assert stream.getvalue().count("served_root") == 1
+
+
+def test_what_others_print_moves_no_cursor_and_makes_no_line() -> None:
+    stream = io.StringIO()
+    for reporter in (Plain("t", stream), Board("t", Console(file=stream))):
+        stream.truncate(0)
+        reporter.begin("boot")
+        reporter.lines("the last lines", ["\x1b[2Jmeasure   ok", "stop ok\r", "a\tb"])
+        text = stream.getvalue()
+        assert "\x1b" not in text
+        assert "\r" not in text
+        assert r"\x1b[2Jmeasure" in text
+        assert "a  " in text
+    plain = io.StringIO()
+    Plain("t", plain).check("x", ok=False, detail="y\nstop      ok")
+    assert len(plain.getvalue().splitlines()) == 2

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
+from ttstack.printable import printable
 from ttstack.run.texts import STEPS
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Plain:
         if not self._heard:
             return
         try:
-            print(text, file=self._stream, flush=True)
+            print(printable(text), file=self._stream, flush=True)
         except (OSError, ValueError):
             self._heard = False  # the reader went away; the run goes on
 
@@ -82,7 +83,8 @@ class Plain:
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
         """See ``Reporter``."""
-        self._say("\n".join([f"{title}:", *(f"  | {line}" for line in lines)]))
+        for line in [f"{title}:", *(f"  | {line.expandtabs()}" for line in lines)]:
+            self._say(line)
 
 
 def _titled(name: str, detail: str) -> str:
@@ -104,7 +106,7 @@ class Board:
     """A table that is drawn anew; rich calls ``__rich__`` from its own thread."""
 
     def __init__(self, title: str, console: Console) -> None:
-        self._title = title
+        self._title = printable(title)
         self._console = console
         self._rows: dict[str, _Row] = {}
         self._phase = ""
@@ -118,7 +120,7 @@ class Board:
         """See ``Reporter``."""
         steps = list(STEPS)
         at = f" ({steps.index(text) + 1}/{len(steps)})" if text in steps else ""
-        self._rows[self._phase].detail = f"{text}{at}"
+        self._rows[self._phase].detail = f"{printable(text)}{at}"
 
     def check(self, name: str, *, ok: bool | None, detail: str = "") -> None:
         """See ``Reporter``."""
@@ -126,7 +128,7 @@ class Board:
         if ok:
             row.good += 1
         else:
-            row.bad.append(_titled(name, detail))
+            row.bad.append(printable(_titled(name, detail)))
         row.detail = f"{row.good} of {row.good + len(row.bad)} checks"
 
     def end(self, phase: str, *, ok: bool, seconds: float) -> None:
@@ -138,7 +140,7 @@ class Board:
         """See ``Reporter``."""
         self._console.print(f"{title}:", style="bold", markup=False)
         for line in lines:
-            self._console.print(f"  {line}", style="dim", markup=False)
+            self._console.print(f"  {printable(line.expandtabs())}", style="dim", markup=False)
 
     def __rich__(self) -> RenderableType:
         from rich.console import Group  # noqa: PLC0415 - rich is here already

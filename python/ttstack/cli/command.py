@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ttstack.cli.parser import Parser
+from ttstack.cli.streams import encodable, say
 from ttstack.errors import UsageError
 from ttstack.near import nearest
+from ttstack.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -117,17 +118,19 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as JSON, one document, keys in the given order."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    print(text if encodable(text) else json.dumps(value, indent=2, allow_nan=False))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a plain table; the last column is not padded."""
-    widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
-    for row in [columns, *rows]:
+    safe = [[printable(cell) for cell in row] for row in [columns, *rows]]
+    widths = [max(len(row[i]) for row in safe) for i in range(len(columns))]
+    for row in safe:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         print("  ".join(cells).rstrip())
 
 
 def note(text: str) -> None:
     """Say something to the person, not to a program that reads stdout."""
-    print(text, file=sys.stderr)
+    say(text)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ttstack import __version__
+from ttstack.cli.streams import hold_streams, say, told
 from ttstack.errors import Exit, TtxError
 
 if TYPE_CHECKING:
@@ -65,28 +66,31 @@ def _columns(rows: dict[str, str]) -> str:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line; return its exit code. Never raises for faults that a person can mend."""
-    words = list(argv)
+    code: int = Exit.DONE
+    try:
+        with told():
+            code = _dispatch(list(argv))
+    except TtxError as error:
+        say(f"ttx: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        say("ttx: interrupted")
+        return Exit.INTERRUPTED
+    except OSError as error:
+        # A disk that is full, a name that is too long: the system's answer is the sentence.
+        sys.stdout = None  # the interpreter need not try again
+        say(f"ttx: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+        return Exit.FAILED
+    return code
+
+
+def _dispatch(words: list[str]) -> int:
     if not words or words[0] in {"-h", "--help"}:
         print(_usage(), end="", file=sys.stdout if words else sys.stderr)
         return Exit.DONE if words else Exit.USAGE
     if words[0] == "--version":
         print(f"ttx {__version__}")
         return Exit.DONE
-    try:
-        return _dispatch(words)
-    except TtxError as error:
-        print(f"ttx: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("ttx: interrupted", file=sys.stderr)
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away (``ttx records ls | head``): not a fault, and nothing more to say.
-        sys.stdout = None
-        return Exit.DONE
-
-
-def _dispatch(words: list[str]) -> int:
     from ttstack.cli.command import parse, split_globals  # noqa: PLC0415 - argparse only when there is a verb
 
     options, rest = split_globals(words)
@@ -108,4 +112,5 @@ def entry() -> None:
         from ttstack.cli.completion import complete  # noqa: PLC0415 - only for a shell that asks
 
         complete()
+    hold_streams()
     sys.exit(main(sys.argv[1:]))

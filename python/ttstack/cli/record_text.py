@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
+from ttstack.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -65,9 +67,9 @@ def sections(run: RunRecord) -> Sections:
         found["observed"] = list(_observed(run.closed))
         found["identity"] = list(_identity(run.closed))
         found["measured"] = list(_measured(run.closed))
-        found["phases"] = [Row(_line(phase.name), f"{phase.seconds:.3f} s") for phase in run.closed.phases]
+        found["phases"] = [Row(printable(phase.name), f"{phase.seconds:.3f} s") for phase in run.closed.phases]
     return {
-        title: [Row(_line(row.name), _line(row.value), row.mark) for row in rows]
+        title: [Row(printable(row.name), printable(row.value), row.mark) for row in rows]
         for title, rows in found.items()
         if rows
     }
@@ -177,8 +179,3 @@ def _samples(samples: tuple[float, ...]) -> str:
 
 def _short(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _line(text: str) -> str:
-    """Make text safe for a terminal: a record may hold an engine's lines, escape sequences and all."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ttstack.host.errors import HostError
 from ttstack.host.types import Places, Roots
 
 if TYPE_CHECKING:
@@ -13,13 +15,27 @@ if TYPE_CHECKING:
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
-    """Find the folder of runs and records: $TTX_STATE, else /var/lib/ttx for root, else under $XDG_STATE_HOME."""
+    """Find the folder of runs and records: $TTX_STATE, else /var/lib/ttx for root, else under $XDG_STATE_HOME.
+
+    A relative $XDG_STATE_HOME counts as unset (XDG Base Directory Specification). Raises HostError for a user who has
+    no home.
+    """
     if environ.get("TTX_STATE"):
         return Path(environ["TTX_STATE"]).absolute()
     if os.geteuid() == 0:
         return Path("/var/lib/ttx")
-    home = environ.get("XDG_STATE_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".local" / "state"
-    return Path(home) / "ttx"
+    asked = Path(environ.get("XDG_STATE_HOME", ""))
+    return (asked if asked.is_absolute() else _home(environ) / ".local" / "state") / "ttx"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    if environ.get("HOME"):
+        return Path(environ["HOME"]).absolute()
+    try:
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError as error:
+        hint = "set TTX_STATE to a folder that you may write"
+        raise HostError(f"user {os.geteuid()} has no home folder", hint=hint) from error
 
 
 def records_file(state: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ttstack.host.errors import HostError
 from ttstack.host.types import ProcessId
+from ttstack.printable import printable
 
 PROC = Path("/proc")
 _COMMAND_LENGTH = 120  # characters
@@ -98,7 +99,7 @@ def command(pid: int, proc: Path = PROC) -> str:
         data = (proc / str(pid) / "cmdline").read_bytes()
     except OSError:
         return ""
-    text = " ".join(os.fsdecode(word) for word in data.split(b"\0") if word)
+    text = printable(" ".join(os.fsdecode(word) for word in data.split(b"\0") if word))
     return text if len(text) <= _COMMAND_LENGTH else f"{text[: _COMMAND_LENGTH - 3]}..."
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ttstack.cli.command import print_json
 from ttstack.cli.starting import add_start, prepare, say_error
+from ttstack.cli.streams import told
 
 if TYPE_CHECKING:
     import argparse
@@ -35,10 +36,11 @@ def _run(context: Context, args: argparse.Namespace) -> int:
     with checklist(f"ttx run {asked.arm.name}: {asked.arm.description}") as reporter:
         outcome = execute(asked, places, options, reporter)
     say_error(outcome)
-    if args.json:
-        print_json(outcome.closed)
-    else:
-        _summary(outcome)
+    with told():
+        if args.json:
+            print_json(outcome.closed)
+        else:
+            _summary(outcome)
     return outcome.exit_code
 
 

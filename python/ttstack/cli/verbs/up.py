@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ttstack.cli.command import print_json
 from ttstack.cli.starting import add_start, prepare, say_error
+from ttstack.cli.streams import told
 
 if TYPE_CHECKING:
     import argparse
@@ -37,16 +38,17 @@ def _up(context: Context, args: argparse.Namespace) -> int:
         outcome = execute(asked, places, options, reporter)
     say_error(outcome)
     state = outcome.state
-    if args.json:
-        live = look_at(run_folder(places.state, outcome.run)) if outcome.closed is None else None
-        shown = entry_of(live) if live is not None else {"run": outcome.run, "arm": asked.arm.name, "state": None}
-        print_json({**shown, "closed": outcome.closed})
-    elif outcome.closed is None and state is not None:
-        print(f"run      {outcome.run}")
-        print(f"serves   {asked.model.served_name} at {state.url}/v1")
-        print(f"log      {run_folder(places.state, outcome.run).log}")
-        print(f"stop it  ttx down {outcome.run}")
-    else:
-        print(f"run      {outcome.run}")
-        print(f"more     ttx records show {outcome.run}")
+    with told():
+        if args.json:
+            live = look_at(run_folder(places.state, outcome.run)) if outcome.closed is None else None
+            shown = entry_of(live) if live is not None else {"run": outcome.run, "arm": asked.arm.name, "state": None}
+            print_json({**shown, "closed": outcome.closed})
+        elif outcome.closed is None and state is not None:
+            print(f"run      {outcome.run}")
+            print(f"serves   {asked.model.served_name} at {state.url}/v1")
+            print(f"log      {run_folder(places.state, outcome.run).log}")
+            print(f"stop it  ttx down {outcome.run}")
+        else:
+            print(f"run      {outcome.run}")
+            print(f"more     ttx records show {outcome.run}")
     return outcome.exit_code
