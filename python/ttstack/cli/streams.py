@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,11 @@ def hold_streams() -> None:
 
 def say(text: str) -> None:
     """Say something on stderr. That nobody hears it changes nothing of what was done."""
-    with suppress(OSError, ValueError):
+    try:
         print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        # The interpreter would try again at its end, and exit by another code when it cannot.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the process's own
 
 
 @contextmanager
