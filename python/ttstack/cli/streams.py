@@ -36,7 +36,7 @@ def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
         # The interpreter would try again at its end, and exit by another code when it cannot.
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the process's own
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - the process's own
 
 
 @contextmanager
