@@ -89,7 +89,7 @@ def _tab(home: Path, line: str) -> list[str]:
     ("line", "expected"),
     [
         ("ttx ", list(VERBS)),
-        ("ttx a", ["arm"]),
+        ("ttx a", ["arm", "adopt"]),
         ("ttx -", ["-h", "--help", "--version", "-v", "--verbose", "--arms"]),
         ("ttx --arms o", ["own/"]),
         ("ttx arm ", ["ls", "show", "check", "render", "compare"]),

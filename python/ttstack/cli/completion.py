@@ -156,6 +156,7 @@ _VALUES: dict[str, Values] = {
     "ARM": _arms,
     "RUN": _runs,
     "ttx down RUN": _unsettled_runs,
+    "ttx adopt RUN": _unsettled_runs,
     "ttx records show RUN": _recorded_runs,
     "SUITE": _suites,
     "DIR": _folders,

@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "run": "one run from slot to record: boot, identify, measure, stop",
     "up": "take the slot, boot and identify an arm, and leave it running",
     "down": "stop an engine gracefully and free its cards",
+    "adopt": "give an engine whose supervisor died a new one",
     "status": "what runs here now",
     "card": "which cards there are, and in what state",
     "slot": "who holds which card",

@@ -68,13 +68,17 @@ class Link:
         return True
 
 
-def spawn(folder: RunFolder) -> Link:
-    """Start a run's supervisor, in a session of its own, so that it outlives the terminal. Raises RunError."""
+def spawn(folder: RunFolder, *, adopting: bool = False) -> Link:
+    """Start a run's supervisor, in a session of its own, so that it outlives the terminal. Raises RunError.
+
+    ``adopting``: the engine runs already, and nobody waits for the supervisor, which closes the record in the end.
+    """
+    words = ["adopt"] if adopting else []
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, folder.supervisor_log.open("ab") as log:
         try:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "ttstack.run.supervisor", str(folder.path), str(theirs.fileno())],
+                [sys.executable, "-m", "ttstack.run.supervisor", str(folder.path), str(theirs.fileno()), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -104,7 +108,6 @@ class Orders:
     stop: bool = False
     left: bool = False
     done: bool = False
-    adopt: bool = False  # the engine runs already, and its supervisor died
     gone: bool = False  # the owner hung up or died
 
     def poll(self, seconds: float) -> None:
@@ -132,6 +135,5 @@ class Orders:
         self.stop = self.stop or op == "stop"
         self.left = self.left or op == "leave"
         self.done = self.done or op == "done"
-        self.adopt = self.adopt or op == "adopt"
-        if op in {"start", "adopt"}:
+        if op == "start":
             self.fds = tuple(fds)

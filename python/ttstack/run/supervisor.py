@@ -1,6 +1,6 @@
 """The small process beside an engine: holds its slot, follows its log, stops it when it must, settles the record.
 
-``python -m ttstack.run.supervisor RUN_FOLDER SOCKET_FD``, started by ``ttstack.run.link.spawn``.
+``python -m ttstack.run.supervisor RUN_FOLDER SOCKET_FD [adopt]``, started by ``ttstack.run.link.spawn``.
 """
 
 from __future__ import annotations
@@ -244,14 +244,15 @@ def main(argv: Sequence[str]) -> int:
     while orders.fds is None and not (orders.gone or orders.done or terminated):
         orders.poll(_POLL_S)
     state = None
-    if orders.fds is None and terminated:
-        return Exit.FAILED  # our owner sees that we are gone, and closes the record
+    adopting = argv[2:] == ["adopt"]
+    if orders.fds is None and (terminated or adopting):
+        return Exit.FAILED  # who started us sees that we are gone; the record is not ours to close
     if orders.fds is not None:
         plan = read_plan(folder)
         supervisor = Supervisor(folder, orders, plan, adopt(plan.cards, orders.fds, plan.locks, plan.legacy))
         here.append(supervisor)
         supervisor.terminated = bool(terminated)
-        earlier = folder.read() if orders.adopt else None
+        earlier = folder.read() if adopting else None
         if earlier is None:
             supervisor.supervise()
         else:

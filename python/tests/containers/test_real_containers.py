@@ -1,0 +1,227 @@
+"""Runs in real containers of a real Docker engine."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from containers_kit import FIRST, docker
+
+from ttstack.arm.load import load
+from ttstack.arm.shelf import find_shelf
+from ttstack.host.cards import inventory
+from ttstack.render.build import build_launch
+from ttstack.run.errors import RunError
+from ttstack.run.runtime import find_runtime
+from ttstack.run.state import run_folder
+from ttstack.run.waiting import wait_until
+
+if TYPE_CHECKING:
+    from containers_kit import Host
+
+pytestmark = pytest.mark.docker
+
+SECOND = 'ids = ["0000:02:00.0"]'
+
+
+def test_a_whole_run_ends_with_a_record_and_leaves_nothing(host: Host) -> None:
+    result = host.execute(host.arm())
+    assert result.exit_code == 0, result.error
+    closed = host.record(result.run).closed
+    assert closed is not None
+    assert closed.quotable, closed.quotable_reasons
+    assert closed.identity is not None
+    assert closed.observed is not None
+    assert {"environment", "image", "listener", "cache_dir"} <= {check.name for check in closed.identity.checks}
+    assert closed.observed.image == docker("image", "inspect", "-f", "{{.Id}}", "ttstack/sim:0.1.0").strip()[7:]
+    assert closed.observed.cache_dir is not None
+    assert closed.observed.cache_dir.startswith("/cache/tensors/")
+    log = host.log(result.run)
+    assert log.index("Opening user mode device driver") < log.index("Closing device 0")
+    assert host.clean()
+    again = host.execute(host.arm())
+    assert again.exit_code == 0, again.error
+    warm = host.record(again.run).closed
+    assert warm is not None
+    assert warm.observed is not None
+    assert warm.observed.cache == "hit"
+
+
+def test_two_arms_run_on_two_cards_and_a_mesh_waits_for_both(host: Host) -> None:
+    one = host.execute(host.arm("one", cards=FIRST), "up")
+    two = host.execute(host.arm("two", cards=SECOND), "up")
+    assert (one.exit_code, two.exit_code) == (0, 0), (one.error, two.error)
+    assert host.slots() == ["held", "held"]
+    assert len(host.containers()) == 2
+    devices = [docker("inspect", "-f", "{{json .HostConfig.Devices}}", each) for each in host.containers()]
+    assert len(set(devices)) == 2
+    pair = host.start("up", host.arm("pair", cards="count = 2"), wait_s=120)
+    assert not wait_until(lambda: pair.poll() is not None, 0.5)
+    host.ttx("down", one.run)
+    assert not wait_until(lambda: pair.poll() is not None, 0.5)
+    host.ttx("down", two.run)
+    out, err = pair.communicate(timeout=120)
+    assert pair.returncode == 0, err
+    run = json.loads(out)["run"]
+    assert "multidevice with 2 devices" in host.log(run)
+    host.ttx("down", run)
+    assert host.clean()
+    assert [host.record(each).outcome for each in (one.run, two.run, run)] == ["ok"] * 3
+
+
+def test_of_two_that_race_for_one_card_one_wins(host: Host) -> None:
+    arms = [host.arm(name, "hang:mesh", cards=FIRST) for name in ("left", "right")]
+    until = time.monotonic() + 60
+    rounds = 0
+    while rounds < 50 and time.monotonic() < until:
+        rounds += 1
+        racers = [host.start("up", arm) for arm in arms]
+        assert wait_until(lambda racers=racers: any(each.poll() is not None for each in racers), 60)  # type: ignore[misc]
+        (loser,) = [each for each in racers if each.poll() is not None]
+        (winner,) = [each for each in racers if each is not loser]
+        out, err = loser.communicate()
+        assert (loser.returncode, json.loads(out)["reason"]) == (3, "busy"), err
+        assert wait_until(lambda: len(host.containers()) == 1, 30)
+        winner.send_signal(signal.SIGTERM)
+        winner.communicate(timeout=60)
+        assert winner.returncode == 130
+        assert host.clean()
+    assert rounds > 5
+    assert len(host.records()) == 2 * rounds
+    assert {run.outcome for run in host.records()} == {"refused", "interrupted"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_at_any_moment_leaves_nothing(host: Host, number: signal.Signals) -> None:
+    arm = host.arm()
+    moments = random.Random(number)  # noqa: S311 - which moments are tried must be the same each time
+    seen = set()
+    for _ in range(6):
+        ttx = host.start("run", arm)
+        time.sleep(moments.uniform(0.1, 3.0))
+        ttx.send_signal(number)
+        ttx.communicate(timeout=90)
+        seen.add(ttx.returncode)
+        closed = wait_until(lambda: all(run.closed is not None for run in host.records()), 60)
+        assert closed, [run.outcome for run in host.records()]
+        assert wait_until(host.clean, 30), (host.containers(), host.slots())
+    assert seen <= {0, 130, -number}
+    assert {run.outcome for run in host.records()} <= {"ok", "interrupted", "aborted"}
+
+
+def test_an_engine_that_ignores_sigterm_is_killed_by_docker_and_says_so(host: Host) -> None:
+    result = host.execute(host.arm("stubborn", "ignore-sigterm", stop_grace_s=1), "up")
+    assert result.exit_code == 0, result.error
+    host.ttx("down", result.run)
+    closed = host.record(result.run).closed
+    assert closed is not None
+    assert (closed.outcome, closed.reason) == ("failed", "killed")
+    assert "may need a reset" in closed.text
+    assert host.clean()
+
+
+def test_an_engine_that_dies_is_told_with_how(host: Host) -> None:
+    result = host.execute(host.arm("weak", "die:model"))
+    assert (result.exit_code, result.error.reason) == (1, "engine_failed")  # type: ignore[union-attr]
+    killed = host.execute(host.arm(), "up")
+    (container,) = host.containers()
+    docker("kill", container)
+    assert wait_until(lambda: host.record(killed.run).closed is not None, 30)
+    closed = host.record(killed.run).closed
+    assert closed is not None
+    assert (closed.reason, closed.outcome) == ("engine_died", "failed")
+    assert "SIGKILL" in closed.text
+    assert host.clean()
+
+
+def test_a_killed_supervisor_leaves_a_card_that_is_not_free_until_down(host: Host) -> None:
+    run = host.execute(host.arm(cards=FIRST), "up").run
+    host.kill_supervisor(run)
+    assert host.slots()[0] == "open"
+    assert host.live(run).status == "orphaned"
+    refused = host.execute(host.arm("other", cards=FIRST))
+    assert (refused.exit_code, refused.error.reason) == (3, "busy")  # type: ignore[union-attr]
+    assert "container ttx-quick" in str(refused.error)
+    host.ttx("down")
+    assert host.clean()
+    closed = host.record(run).closed
+    assert closed is not None
+    assert (closed.outcome, closed.reason) == ("aborted", "supervisor_died")
+
+
+def test_an_adopted_container_is_held_followed_and_closed(host: Host) -> None:
+    run = host.execute(host.arm(), "up").run
+    before = host.log(run)
+    host.kill_supervisor(run)
+    host.ttx("adopt", run)
+    assert host.slots() == ["held", "free"]
+    assert host.live(run).status == "ready"
+    host.ttx("adopt", run, code=2)
+    host.ttx("down", run)
+    log = host.log(run)
+    assert log.startswith(before)
+    assert log.count("Opening user mode device driver") == 1
+    assert log.count("Closing device 0") == 1
+    closed = host.record(run).closed
+    assert closed is not None
+    assert (closed.outcome, closed.reason) == ("ok", "")
+    assert host.clean()
+
+
+def test_a_name_that_is_taken_is_told_with_who_has_it(host: Host) -> None:
+    foreign = docker("create", "--name", "ttx-quick", "ttstack/sim:0.1.0").strip()
+    try:
+        result = host.execute(host.arm())
+    finally:
+        docker("rm", foreign)
+    assert (result.exit_code, result.error.reason) == (3, "name_taken")  # type: ignore[union-attr]
+    assert "not ttx's" in str(result.error)
+    run = host.execute(host.arm(cards=FIRST), "up").run
+    second = host.execute(host.arm(cards=SECOND))  # the same arm on the other card
+    assert (second.exit_code, second.error.reason) == (3, "name_taken")  # type: ignore[union-attr]
+    assert f"ttx down {run}" in str(second.error)
+    host.ttx("down", run)
+    assert host.clean()
+
+
+def test_what_cannot_start_is_refused_and_leaves_nothing(host: Host) -> None:
+    missing = host.arm()
+    pin = host.base / "pins" / "sim-image.toml"
+    text = pin.read_text()
+    pin.write_text(text.replace("sim:0.1.0", "sim:none"))
+    result = host.execute(missing)
+    assert (result.exit_code, result.error.reason) == (3, "image_missing")  # type: ignore[union-attr]
+    assert "docker load" in str(result.error)
+    pin.write_text(text)
+    asked = load(str(missing), find_shelf(host.base / "arms", {}, host.base))
+    folder = run_folder(host.places.state, "R")
+    folder.path.mkdir(parents=True)
+    cards = [replace(card, node="/dev/no-such-node") for card in inventory(host.places.roots)[:1]]
+    launch = build_launch(asked, cards, run_id="R", cache_root=str(host.places.cache))
+    runtime = find_runtime("docker")
+    runtime.prepare(launch, host.places.cache)
+    with pytest.raises(RunError, match="/dev/no-such-node is not there"):
+        runtime.start(launch, folder, {}, ())
+    assert docker("ps", "-aq", "--filter", "label=ttstack.run=R") == ""
+    assert host.clean()
+
+
+def test_a_secret_is_in_the_container_and_nowhere_else(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = host.arm()
+    arm.write_text(arm.read_text().replace("[engine.args]", 'secrets = ["HF_TOKEN"]\n[engine.args]'))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    result = host.execute(arm)
+    assert (result.exit_code, result.error.reason) == (1, "secret_missing")  # type: ignore[union-attr]
+    monkeypatch.setenv("HF_TOKEN", "hf_very-secret")
+    run = host.execute(arm, "up").run
+    (container,) = host.containers()
+    assert "HF_TOKEN=hf_very-secret" in docker("inspect", "-f", "{{json .Config.Env}}", container)
+    host.ttx("down", run)
+    told = [file for file in host.base.rglob("*") if file.is_file() and b"hf_very-secret" in file.read_bytes()]
+    assert told == []
+    assert run_folder(host.places.state, run).log.exists()
