@@ -102,3 +102,18 @@ def test_an_engine_that_dies_while_it_is_identified_is_no_impostor(world: World)
     result = world.execute(world.arm(), engine_command=command, listen_wait_s=2)
     assert (result.exit_code, result.error.reason) == (1, "engine_died")  # type: ignore[union-attr]
     assert world.clean()
+
+
+KILLS_ITS_SUPERVISOR_AND_DIES = """
+import os, signal, time
+print("Application startup complete.", flush=True)
+time.sleep(0.3)
+os.kill(os.getppid(), signal.SIGKILL)
+"""
+
+
+def test_an_engine_that_ends_with_its_supervisor_is_no_impostor(world: World) -> None:
+    command = (sys.executable, "-c", KILLS_ITS_SUPERVISOR_AND_DIES)
+    result = world.execute(world.arm(), engine_command=command, listen_wait_s=2)
+    assert (result.exit_code, result.error.reason) == (1, "supervisor_died")  # type: ignore[union-attr]
+    assert world.clean()

@@ -205,6 +205,7 @@ class Work:
         against = [check for check in found.checks if check.ok is not True]
         if against:
             self._raise_if_over(self.folder.read() or state)  # an engine that died is no impostor
+            self._check_supervisor()  # nor is one that was killed together with its supervisor
             raise IdentityRefusedError(
                 "; ".join(map(sentence, against)), hint=f"nothing was measured; the log: {self.folder.log}"
             )
