@@ -33,6 +33,7 @@ class LogCopy:
         self._doubted = False
         self._next = 0.0
         self._end: float | None = None
+        self._done = False
         self._start(path if fresh else self._beside)
 
     def _start(self, into: Path) -> None:
@@ -62,6 +63,8 @@ class LogCopy:
 
     def finished(self) -> bool:
         """Whether the copy is complete, asked once the container is over. It is given up after a while."""
+        if self._done:
+            return True
         self._end = self._end or time.monotonic()
         late = time.monotonic() > self._end + _LAST_S
         code = None if self._child is None else self._child.poll()
@@ -74,6 +77,7 @@ class LogCopy:
             return False
         self._close()
         self._promote(last=True)
+        self._done = True
         return True
 
     def _promote(self, *, last: bool = False) -> None:
