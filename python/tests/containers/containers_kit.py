@@ -137,7 +137,7 @@ class Host:
         return self._popen(words)
 
     def ttx(self, *words: str, code: int = 0) -> str:
-        """Call a verb that looks at runs only."""
+        """Call ttx. Its host is another than ours: all that it shares with it are the runs."""
         done = self._popen([sys.executable, "-c", "from ttstack.cli.main import entry; entry()", *words])
         out, self.stderr = done.communicate(timeout=120)
         assert done.returncode == code, f"{out}\n{self.stderr}"

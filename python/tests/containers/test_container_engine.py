@@ -14,18 +14,23 @@ import pytest
 from fake_docker import FakeDocker, entry, inspected, words
 from test_client import DOWN, ID, LAUNCH
 
+from ttstack.cli.live import note_of
 from ttstack.host import process
-from ttstack.host.types import Places
+from ttstack.host.types import Places, ProcessId
 from ttstack.run import containers as containers_module
 from ttstack.run import follow as follow_module
 from ttstack.run import supervisor as supervisor_module
+from ttstack.run.adopt import adopt
 from ttstack.run.client import Client
 from ttstack.run.containers import ContainerEngine, ContainerRuntime
+from ttstack.run.control import down, look_at
 from ttstack.run.ending import Ending
+from ttstack.run.errors import RunRefusedError
 from ttstack.run.follow import LogCopy
 from ttstack.run.link import Orders
 from ttstack.run.plan import Plan
-from ttstack.run.state import RunFolder, run_folder
+from ttstack.run.runtime import ContainerId
+from ttstack.run.state import RunFolder, State, run_folder
 from ttstack.run.waiting import wait_until
 from ttstack.sim.host import make_host
 from ttstack.slots.take import Request, acquire
@@ -156,18 +161,54 @@ def test_a_removal_and_a_stop_that_fail_are_tried_again(fake: FakeDocker, folder
 def test_one_is_adopted_only_when_it_is_the_only_one(fake: FakeDocker, folder: RunFolder) -> None:
     from ttstack.run.errors import RunError  # noqa: PLC0415
 
-    class State:
+    class Named:
         run = "R"
 
     for listed in ("", f"{ID}\n{'d' * 64}\n"):
         fake.answer(("^ps", 0, listed, ""), RUNNING)
         with pytest.raises(RunError, match="not one"):
-            ContainerRuntime("docker").adopt(State(), folder)  # type: ignore[arg-type]
+            ContainerRuntime("docker").adopt(Named(), folder)  # type: ignore[arg-type]
     folder.log.write_text("fir")
     fake.answer(("^ps", 0, ID, ""), exited(), LOGS, ("^wait", 0, "", ""), RM)
-    engine = ContainerRuntime("docker").adopt(State(), folder)  # type: ignore[arg-type]
+    engine = ContainerRuntime("docker").adopt(Named(), folder)  # type: ignore[arg-type]
     assert wait_until(engine.clear, 20)
     assert folder.log.read_text() == "first\nlast\n"
+
+
+def test_a_run_whose_container_cannot_be_looked_for_is_shown(fake: FakeDocker, folder: RunFolder) -> None:
+    dead = ProcessId(1, 1)
+    state = State(
+        run="R",
+        arm="quick",
+        since="2026-01-31T23:59:59Z",
+        boot_id=process.boot_id(),
+        simulated=True,
+        phase="ready",
+        step="ready",
+        supervisor=dead,
+        engine=None,
+        cards=(),
+        host="127.0.0.1",
+        port=1,
+        runtime="docker",
+        container=ID,
+    )
+    for boot in (state.boot_id, "another boot"):  # a container outlives a reboot
+        folder.write(replace(state, boot_id=boot))
+        fake.answer((".", 1, "", DOWN))
+        found = look_at(folder)
+        assert found is not None
+        assert (found.status, found.live) == ("orphaned", False)
+        assert "daemon does not run" in found.trouble
+        assert "daemon does not run" in note_of(found)
+        with pytest.raises(RunRefusedError, match="daemon does not run"):
+            adopt(found, time.sleep)
+        with pytest.raises(RunRefusedError, match="daemon does not run"):
+            down(found, kill=False, tell=lambda _: None)
+        fake.answer(("^ps", 0, ID, ""))
+        found = look_at(folder)
+        assert found is not None
+        assert (found.status, found.engine) == ("orphaned", (ContainerId(ID),))
 
 
 def printing(text: str, code: int, hang: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - a test's own

@@ -52,6 +52,28 @@ def test_a_whole_run_ends_with_a_record_and_leaves_nothing(host: Host) -> None:
     assert warm.observed.cache == "hit"
 
 
+def test_the_verb_runs_it_on_the_simulated_hosts_cards(host: Host) -> None:
+    host.arm()
+    arms = ("--arms", str(host.base / "arms"))
+    closed = json.loads(host.ttx(*arms, "run", "quick", "--json"))
+    assert (closed["outcome"], closed["quotable"]) == ("ok", True)
+    (card,) = closed["observed"]["cards"]
+    assert "sim-host" in card["node"]
+    run = json.loads(host.ttx(*arms, "up", "quick", "--json"))["run"]
+    (container,) = host.containers()
+    assert json.loads(docker("inspect", "-f", "{{json .HostConfig.Devices}}", container)) == []
+    (shown,) = [line for line in host.ttx("status").splitlines() if run in line]
+    assert "ready" in shown
+    (entry,) = json.loads(host.ttx("status", "--json"))
+    assert entry["memory_bytes"] > 1_000_000
+    assert entry["cache_bytes"] > 0
+    assert entry["disk_free_bytes"] > 0
+    assert entry["age_s"] >= 0
+    assert entry["last_line"] == host.log(run).splitlines()[-1]
+    host.ttx("down", run)
+    assert host.containers() == []
+
+
 def test_two_arms_run_on_two_cards_and_a_mesh_waits_for_both(host: Host) -> None:
     one = host.execute(host.arm("one", cards=FIRST), "up")
     two = host.execute(host.arm("two", cards=SECOND), "up")
