@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+HANG = -1
+"""As an exit code: it does not end."""
+
 SCRIPT = """\
 #!{python}
-import json, os, re, sys
+import json, os, re, sys, time
 words = sys.argv[1:]
 with open({calls!r}, "a") as calls:
     calls.write(json.dumps(words) + "\\n")
@@ -26,8 +29,7 @@ for pattern, code, out, err in json.load(open({answers!r})):
     if re.search(pattern, " ".join(words)):
         sys.stdout.write(out)
         sys.stderr.write(err)
-        if code == "hang":
-            import time
+        if code == {hang}:
             time.sleep(600)
         sys.exit(code)
 sys.exit("no answer to " + " ".join(words))
@@ -44,7 +46,7 @@ class FakeDocker:
         self.bin.mkdir(exist_ok=True)
         self._calls, self._answers = folder / f"{name}.calls", folder / f"{name}.json"
         program = self.bin / name
-        script = SCRIPT.format(python=sys.executable, calls=str(self._calls), answers=str(self._answers))
+        script = SCRIPT.format(python=sys.executable, calls=str(self._calls), answers=str(self._answers), hang=HANG)
         program.write_text(script)
         program.chmod(0o755)
         self.answer()

@@ -198,8 +198,10 @@ def test_what_is_over_is_removed_but_never_by_force(fake: FakeDocker) -> None:
     assert not Client("docker").remove(ID)
     fake.answer(("^rm", 1, "", f"Error: No such container: {ID}\n"))
     assert Client("docker").remove(ID)
+    fake.answer(("^rm", 0, ID, ""))
+    assert Client("docker").remove(ID)
     ContainerRuntime("docker").clear([ContainerId(ID)])
-    assert words(fake.calls()) == [f"rm {ID}"] * 3
+    assert words(fake.calls()) == [f"rm {ID}"] * 4
 
 
 def test_a_runs_containers_are_found_by_label_whatever_their_state(fake: FakeDocker) -> None:

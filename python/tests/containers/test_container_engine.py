@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_docker import FakeDocker, entry, inspected, words
+from fake_docker import HANG, FakeDocker, entry, inspected, words
 from test_client import DOWN, ID, LAUNCH
 
 from ttstack.cli.live import note_of
@@ -156,6 +156,30 @@ def test_a_removal_and_a_stop_that_fail_are_tried_again(fake: FakeDocker, folder
     fake.answer(RM)
     assert engine.clear()
     assert len(fake.called("rm")) == 3
+
+
+def test_a_stop_that_goes_on_is_not_asked_for_twice(fake: FakeDocker, folder: RunFolder) -> None:
+    fake.answer(("^run", 0, ID, ""), RUNNING, ("^(logs|wait|stop)", HANG, "", ""))
+    engine = start(folder)
+    engine.ask_to_stop()
+    assert wait_until(lambda: len(fake.called("stop")) == 1, 20)
+    assert not wait_until(engine.ended, 0.5)
+    assert len(fake.called("stop")) == 1
+    engine._log._close()
+    engine._reap()
+
+
+def test_a_log_that_ended_while_the_daemon_was_away_is_copied_again(fake: FakeDocker, folder: RunFolder) -> None:
+    fake.answer(("^run", 0, ID, ""), RUNNING, ("^logs", 0, "first\n", ""), ("^wait", 1, "", ""))
+    engine = start(folder)
+    engine._log._next = float("inf")  # it is not yet time to try again
+    assert wait_until(lambda: folder.log.read_text() == "first\n", 20)
+    fake.answer((".", 1, "", DOWN))
+    assert not wait_until(engine.ended, 0.5)
+    engine._log._next = 0
+    fake.answer(exited(), LOGS, RM)
+    assert wait_until(engine.ended, 20)
+    assert folder.log.read_text() == "first\nlast\n"
 
 
 def test_one_is_adopted_only_when_it_is_the_only_one(fake: FakeDocker, folder: RunFolder) -> None:
