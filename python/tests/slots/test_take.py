@@ -238,6 +238,7 @@ def test_those_who_wait_are_served_in_the_order_of_their_coming(places: Places) 
     assert order == ["0:1", "1:2", "2:1", "3:2"]
 
 
+ROUNDS = os.environ.get("TTX_TEST_ROUNDS", "8")  # the check `slots` asks for more
 RACER = """
 import sys, pathlib
 from ttstack.host.types import Places, Roots
@@ -264,7 +265,7 @@ def test_parallel_requests_for_one_and_both_never_get_a_card_twice_and_all_end(p
     wants = [f"{A},{B}", f"{B},{A}", A, B]
     racers = [
         subprocess.Popen(
-            [sys.executable, "-c", RACER, str(tmp_path), names, "8"],
+            [sys.executable, "-c", RACER, str(tmp_path), names, ROUNDS],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -272,9 +273,60 @@ def test_parallel_requests_for_one_and_both_never_get_a_card_twice_and_all_end(p
         for names in wants
     ]
     for racer in racers:
-        out, err = racer.communicate(timeout=60)
+        out, err = racer.communicate(timeout=120)
         assert (out, racer.returncode) == ("done\n", 0), err
     assert states(places) == ["free", "free"]
+
+
+WAITER = """
+import sys, pathlib
+from ttstack.host.types import Places, Roots
+from ttstack.slots.take import Request, acquire
+base = pathlib.Path(sys.argv[1])
+roots = Roots(base / "tree/sys", base / "tree/proc", base / "tree/dev")
+places = Places(base / "state", base / "locks", base / "cache", roots, simulated=True)
+slot = acquire(Request(int(sys.argv[2]), (), 60), places, waiting=lambda _: print("waits", flush=True))
+with (base / "order").open("a") as file:
+    file.write(sys.argv[3])
+slot.release()
+"""
+
+
+def test_five_processes_get_the_cards_in_the_order_of_their_coming(places: Places, tmp_path: Path) -> None:
+    slot = take(places, count=2)
+    waiters = []
+    for name, count in zip("abcde", "21212", strict=True):
+        waiter = subprocess.Popen(
+            [sys.executable, "-c", WAITER, str(tmp_path), count, name], stdout=subprocess.PIPE, text=True
+        )
+        assert waiter.stdout is not None
+        assert waiter.stdout.readline() == "waits\n"  # it is told so when it stands in line
+        waiters.append(waiter)
+    slot.release()
+    for waiter in waiters:
+        waiter.communicate(timeout=60)
+        assert waiter.returncode == 0
+    assert (tmp_path / "order").read_text() == "abcde"
+
+
+def test_a_mesh_gets_its_cards_though_single_requests_never_cease(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "marks").mkdir()
+    singles = [
+        subprocess.Popen([sys.executable, "-c", RACER, str(tmp_path), name, "100000"], stderr=subprocess.DEVNULL)
+        for name in (A, B)
+    ]
+    try:
+        for _ in range(1000):
+            if len(list(places.locks.glob("*.lock"))) == 2:
+                break  # both have begun
+            time.sleep(0.01)
+        for _ in range(3):
+            take(places, count=2, wait_s=60).release()
+        assert [single.poll() for single in singles] == [None, None]
+    finally:
+        for single in singles:
+            single.kill()
+            single.wait()
 
 
 def with_legacy(places: Places, path: Path, wait_s: float = 0) -> Slot:

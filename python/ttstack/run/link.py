@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ttstack.host.types import ProcessId
     from ttstack.run.state import RunFolder
 
-_MAX_FDS = 64
+_MAX_FDS = 128  # two for each of 32 cards, and one
 _MAX_MESSAGE = 4096
 
 

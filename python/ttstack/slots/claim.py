@@ -6,6 +6,7 @@ import os
 import pwd
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 from ttstack.host.process import alive, boot_id
@@ -13,19 +14,24 @@ from ttstack.host.types import ProcessId
 from ttstack.printable import printable
 
 ClaimState = Literal["held", "dirty"]
+ClaimKind = Literal["engine", "program"]
+NOBODY_KNOWN = "somebody who left no name"
+_PID_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """For people. ``dirty``: the engine did not stop when it was told to."""
+    """For people. ``dirty``: the engine did not stop when it was told to. ``program``: anything but an arm's engine."""
 
     run: str
-    arm: str
+    arm: str  # of a program: its command line
     user: str
     process: ProcessId
     boot: str
     since: str  # UTC, ISO 8601 to the second
     state: ClaimState = "held"
+    kind: ClaimKind = "engine"
+    pid_namespace: int = 0  # inode of the namespace in which ``process`` means something; 0: not told
 
     def to_note(self) -> dict[str, object]:
         """Turn it into what a lock file holds."""
@@ -38,25 +44,42 @@ class Claim:
             "boot_id": self.boot,
             "since": self.since,
             "state": self.state,
+            "kind": self.kind,
+            "pid_namespace": self.pid_namespace,
         }
 
     def owner_lives(self) -> bool:
-        """Whether the process that wrote it lives, as far as can be seen from here (not into other pid namespaces)."""
-        return self.boot == boot_id() and alive(self.process)
+        """Whether the process that wrote it lives. The pid of another pid namespace is nobody's here."""
+        return self.boot == boot_id() and self.pid_namespace == _pid_namespace() and alive(self.process)
+
+    @property
+    def gone(self) -> str:
+        """What to say when the owner is not seen to live."""
+        if self.boot == boot_id() and self.pid_namespace != _pid_namespace():
+            return "; it runs in another pid namespace, which cannot be seen from here"
+        if self.kind == "program":
+            return "; its ttx is gone, what it started is not"
+        return "; its supervisor is gone, the engine is not"
 
     def __str__(self) -> str:
         dirty = ", DIRTY: its engine did not stop" if self.state == "dirty" else ""
-        return f"run {self.run} (arm {self.arm}, user {self.user}, pid {self.process.pid}) since {self.since}{dirty}"
+        what = "arm" if self.kind == "engine" else "program"
+        return f"run {self.run} ({what} {self.arm}, user {self.user}, pid {self.process.pid}) since {self.since}{dirty}"
 
 
-def new_claim(run: str, arm: str, process: ProcessId) -> Claim:
+def new_claim(run: str, arm: str, process: ProcessId, kind: ClaimKind = "engine") -> Claim:
     """Make this process's claim, now."""
-    return Claim(run, arm, user_name(), process, boot_id(), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return Claim(run, arm, user_name(), process, boot_id(), since, kind=kind, pid_namespace=_pid_namespace())
+
+
+def _pid_namespace() -> int:
+    return _PID_NAMESPACE.stat().st_ino
 
 
 def from_note(note: dict[str, object]) -> Claim | None:
     """Read a lock file's text, which any user may have written; None when it is not a claim."""
-    pid, start = note.get("pid"), note.get("start")
+    pid, start, namespace = note.get("pid"), note.get("start"), note.get("pid_namespace")
     if not isinstance(pid, int) or not isinstance(start, int):
         return None
     return Claim(
@@ -67,6 +90,8 @@ def from_note(note: dict[str, object]) -> Claim | None:
         boot=str(note.get("boot_id", "")),
         since=printable(str(note.get("since", ""))),
         state="dirty" if note.get("state") == "dirty" else "held",
+        kind="program" if note.get("kind") == "program" else "engine",
+        pid_namespace=namespace if isinstance(namespace, int) else 0,
     )
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from ttstack.host.cards import inventory
 from ttstack.host.holders import holders
 from ttstack.slots import legacy, line
-from ttstack.slots.claim import from_note
+from ttstack.slots.claim import NOBODY_KNOWN, from_note
 from ttstack.slots.errors import BusyError
-from ttstack.slots.lock import guarded, lock_folder, open_lock, read_note, try_lock, write_note
+from ttstack.slots.key import Key, try_key
+from ttstack.slots.lock import guarded, lock_folder, open_lock, read_note, write_note
 from ttstack.slots.select import Want, share, want
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Slot:
     """The right to use cards, as long as one of the descriptors is open in some process."""
 
     cards: tuple[Card, ...]
-    handles: dict[str, int]  # card id -> descriptor of its lock
+    keys: dict[str, Key]  # by card id
     legacy: int | None
     legacy_place: Path | None
     locks: Path
@@ -50,13 +51,14 @@ class Slot:
 
     @property
     def fds(self) -> tuple[int, ...]:
-        """Descriptors to pass to whoever shall hold the cards too."""
-        return (*self.handles.values(), *(() if self.legacy is None else (self.legacy,)))
+        """Descriptors to pass to whoever shall hold the cards too: two for each card, and the older drivers' lock."""
+        pairs = [fd for key in self.keys.values() for fd in (key.lock, key.name)]
+        return (*pairs, *(() if self.legacy is None else (self.legacy,)))
 
     def write(self, claim: Claim) -> None:
         """Say in every lock file who holds it."""
-        for handle in self.handles.values():
-            write_note(handle, claim.to_note())
+        for key in self.keys.values():
+            write_note(key.lock, claim.to_note())
 
     def let_go(self) -> None:
         """Close our descriptors only: whoever got copies keeps the cards."""
@@ -65,12 +67,12 @@ class Slot:
             for handle in self.fds:
                 os.close(handle)
 
-    def release(self) -> None:
-        """Give the cards back. Only for the last holder: the text inside is emptied first."""
+    def release(self, *, heirs: bool = False) -> None:
+        """Give the cards back. The text inside is emptied first, unless ``heirs`` may go on under it."""
         if self.released:
             return
-        for handle in self.handles.values():
-            write_note(handle, None)
+        for key in () if heirs else self.keys.values():
+            write_note(key.lock, None)
         self.let_go()
         if self.legacy_place is not None:
             with guarded(guard_path(self.locks), time.sleep):
@@ -167,13 +169,13 @@ class _Taker:
 
     def _attempt(self) -> Slot | _Refused:
         wanted = [card for card in self.cards if not self.mine.ids or card.id in self.mine.ids]
-        held: dict[str, int] = {}
+        held: dict[str, Key] = {}
         with ExitStack() as undo:
             for card in sorted(wanted, key=lambda card: card.id):
-                handle = try_lock(self.places.locks / lock_name(card.id))
-                if handle is not None:
-                    held[card.id] = handle
-                    undo.callback(os.close, handle)
+                key = try_key(self.places.locks / lock_name(card.id))
+                if key is not None:
+                    held[card.id] = key
+                    undo.callback(key.close)
             older = line.older(self.places.locks / "line", self.ticket)
             choice = share(self.mine, older, list(held))
             if not choice:
@@ -187,11 +189,11 @@ class _Taker:
                 if kept is None:
                     return _Refused(f"another driver holds {self.request.legacy}, which ttx never breaks")
             undo.pop_all()
-            for card_id, handle in held.items():
+            for card_id, key in held.items():
                 if card_id not in {card.id for card in picked}:
-                    os.close(handle)
-            handles = {card.id: held[card.id] for card in picked}
-            return Slot(picked, handles, kept, self.request.legacy, self.places.locks)
+                    key.close()
+            keys = {card.id: held[card.id] for card in picked}
+            return Slot(picked, keys, kept, self.request.legacy, self.places.locks)
 
     def _unheld(self, cards: dict[str, Card], choice: Sequence[str]) -> tuple[Card, ...] | _Refused:
         """Pick the first of the chosen cards that no process and no container has, in BDF order."""
@@ -207,12 +209,12 @@ class _Taker:
                 return tuple(sorted(picked, key=lambda card: card.bdf))
         return _Refused("; ".join(against), held_without_lock=True)
 
-    def _who(self, wanted: Sequence[Card], held: dict[str, int]) -> _Refused:
+    def _who(self, wanted: Sequence[Card], held: dict[str, Key]) -> _Refused:
         taken = [card for card in wanted if card.id not in held]
         if not taken:
             return _Refused("others stand in line for them")
         claims = [(card, from_note(read_note(self.places.locks / lock_name(card.id)))) for card in taken]
-        return _Refused("; ".join(f"card {card.id} is held by {claim or 'somebody'}" for card, claim in claims))
+        return _Refused("; ".join(f"card {card.id} is held by {claim or NOBODY_KNOWN}" for card, claim in claims))
 
 
 def retake(cards: Sequence[Card], locks: Path, legacy_place: Path | None) -> Slot:
@@ -222,14 +224,14 @@ def retake(cards: Sequence[Card], locks: Path, legacy_place: Path | None) -> Slo
     """
     lock_folder(locks)
     with guarded(guard_path(locks), time.sleep), ExitStack() as undo:
-        held: dict[str, int] = {}
+        held: dict[str, Key] = {}
         for card in cards:
-            handle = try_lock(locks / lock_name(card.id))
-            if handle is None:
+            key = try_key(locks / lock_name(card.id))
+            if key is None:
                 claim = from_note(read_note(locks / lock_name(card.id)))
-                raise BusyError(f"card {card.id} is held by {claim or 'somebody'}", hint="see: ttx slot ls")
-            held[card.id] = handle
-            undo.callback(os.close, handle)
+                raise BusyError(f"card {card.id} is held by {claim or NOBODY_KNOWN}", hint="see: ttx slot ls")
+            held[card.id] = key
+            undo.callback(key.close)
         kept = None if legacy_place is None else legacy.join(legacy_place)
         if legacy_place is not None and kept is None:
             raise BusyError(f"another driver holds {legacy_place}, which ttx never breaks", hint="see: ttx slot ls")
@@ -240,9 +242,9 @@ def retake(cards: Sequence[Card], locks: Path, legacy_place: Path | None) -> Slo
 def sign(slot: Slot, claim: Claim) -> None:
     """Say in the locks of all cards of a slot who holds them now, in those too whose lock an engine has alone."""
     for card in slot.cards:
-        handle = slot.handles.get(card.id)
-        if handle is not None:
-            write_note(handle, claim.to_note())
+        key = slot.keys.get(card.id)
+        if key is not None:
+            write_note(key.lock, claim.to_note())
             continue
         path = slot.locks / lock_name(card.id)
         loose = open_lock(path)
@@ -256,7 +258,7 @@ def adopt(cards: Sequence[Card], handles: Sequence[int], locks: Path, legacy_pla
     """Make a slot of inherited descriptors, in the order of ``cards`` and ``Slot.fds``; children get them no more."""
     for handle in handles:
         os.set_inheritable(handle, False)  # noqa: FBT003 - os has it positional only
-    ids = [card.id for card in cards]
-    ours = dict(zip(ids, handles, strict=False))
-    kept = handles[len(ids)] if len(handles) > len(ids) else None
+    pairs = zip(handles[::2], handles[1::2], strict=False)
+    ours = {card.id: Key(*pair) for card, pair in zip(cards, pairs, strict=False)}
+    kept = handles[-1] if len(handles) > 2 * len(ours) else None
     return Slot(tuple(cards), ours, kept, legacy_place, locks)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ttstack.host.cards import inventory
 from ttstack.host.holders import Holders, holders
-from ttstack.slots.claim import from_note
-from ttstack.slots.lock import guarded, lock_folder, read_note, try_lock
+from ttstack.slots.claim import NOBODY_KNOWN, from_note
+from ttstack.slots.key import is_held
+from ttstack.slots.lock import guarded, lock_folder, read_note
 from ttstack.slots.take import guard_path, lock_name
 
 if TYPE_CHECKING:
@@ -34,10 +34,9 @@ class SlotView:
     def text(self) -> str:
         """Who has it, for people."""
         if self.claim is not None:
-            gone = "" if self.owner_lives else "; its supervisor is gone, the engine is not"
-            return f"{self.claim}{gone}"
+            return f"{self.claim}{'' if self.owner_lives else self.claim.gone}"
         if self.state == "held":
-            return "somebody who left no name"
+            return NOBODY_KNOWN
         return "" if self.state == "free" else str(self.holders)
 
 
@@ -51,20 +50,9 @@ def look(places: Places) -> tuple[SlotView, ...]:
     # Under the guard nobody takes a card, so that our probing cannot make another's attempt fail.
     with guarded(guard_path(places.locks), time.sleep, shared=True):
         for card in cards:
-            locked[card.id] = _locked(places, card)
+            locked[card.id] = is_held(places.locks / lock_name(card.id))
     seen = holders(cards, places.roots, simulated=places.simulated)
     return tuple(_view(places, card, seen[card.id], locked=locked[card.id]) for card in cards)
-
-
-def _locked(places: Places, card: Card) -> bool:
-    path = places.locks / lock_name(card.id)
-    if not path.exists():
-        return False
-    handle = try_lock(path, shared=True)
-    if handle is None:
-        return True
-    os.close(handle)
-    return False
 
 
 def _view(places: Places, card: Card, found: Holders, *, locked: bool) -> SlotView:
