@@ -161,6 +161,6 @@ _VALUES: dict[str, Values] = {
     "SUITE": _suites,
     "DIR": _folders,
     **dict.fromkeys(("FILE", "PATH"), _files),
-    **dict.fromkeys(("SECONDS", "N", "UID:GID"), _nothing),
+    **dict.fromkeys(("SECONDS", "N", "UID:GID", "CARDS", "CMD", "CARD|RUN"), _nothing),
 }
 """Name of a value in the usage, with the command before it where it means something else there -> its values."""

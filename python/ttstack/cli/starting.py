@@ -30,15 +30,28 @@ WAIT_S = 600.0
 def add_start(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a start."""
     add_arm(parser)
-    wait = parser.add_mutually_exclusive_group()
-    wait.add_argument(
-        "--wait", type=_seconds, default=WAIT_S, metavar="SECONDS", help=f"how long to wait for cards ({WAIT_S:g})"
-    )
-    wait.add_argument("--no-wait", action="store_true", help="exit 3 at once when the cards are not free")
+    add_wait(parser)
     add_json(parser)
 
 
-def _seconds(text: str) -> float:
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """Add how long to wait for cards."""
+    wait = parser.add_mutually_exclusive_group()
+    wait.add_argument(
+        "--wait", type=seconds, default=WAIT_S, metavar="SECONDS", help=f"how long to wait for cards ({WAIT_S:g})"
+    )
+    wait.add_argument("--no-wait", action="store_true", help="exit 3 at once when the cards are not free")
+
+
+def wait_s(args: argparse.Namespace) -> float:
+    """Read what ``add_wait`` added, in seconds. Raises UsageError."""
+    if not args.wait >= 0:
+        raise UsageError(f"--wait {args.wait:g} is no time to wait", hint="a number of seconds, 0 or more")
+    return 0 if args.no_wait else float(args.wait)
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds, for argparse."""
     try:
         return float(text)
     except ValueError:
@@ -54,8 +67,7 @@ def prepare(
     from ttstack.slots.legacy import legacy_place  # noqa: PLC0415
 
     asked = asked_for(context, args.arm)
-    if not args.wait >= 0:
-        raise UsageError(f"--wait {args.wait:g} is no time to wait", hint="a number of seconds, 0 or more")
+    patience = wait_s(args)
     simulated = asked.arm.engine.kind == "sim"
     places = places_for(os.environ, simulated=simulated)
     engine_command = engine_program(asked)
@@ -67,7 +79,7 @@ def prepare(
         Options(
             verb=verb,
             suite=suite,
-            wait_s=0 if args.no_wait else args.wait,
+            wait_s=patience,
             engine_command=engine_command,
             extra_env=_simulated_env(places) if simulated and asked.arm.engine.runtime == "process" else {},
             legacy=None if simulated else legacy_place(os.environ),

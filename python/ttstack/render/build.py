@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ttstack.arm.canonical import canonical_json
 from ttstack.arm.environment import HF_FOLDER, resulting_env
 from ttstack.arm.key import cache_key
-from ttstack.render.cards import UNKNOWN
+from ttstack.render.cards import UNKNOWN, visible_to_process
 from ttstack.render.errors import RenderError
 from ttstack.render.launch import CACHE_LABEL, CACHE_TARGET, JIT_TARGET, Device, Launch, Mount, Port
 
@@ -151,10 +151,7 @@ def _environment(asked: Asked, cards: Sequence[Card], cache_path: str, jit_path:
 
 
 def _visible(asked: Asked, cards: Sequence[Card]) -> Sequence[int | str]:
-    """Name the cards among those that the engine sees: in a container its own, as a process all of the host's.
-
-    UMD takes an integer for a position in the BDF-sorted list of what it sees, and a BDF for itself (tt-umd#2057).
-    """
+    """Name the cards among those that the engine sees: in a container its own, as a process all of the host's."""
     if asked.arm.engine.runtime != "process":
         return range(len(cards))
     if any(card.number == UNKNOWN for card in cards):
@@ -162,10 +159,7 @@ def _visible(asked: Asked, cards: Sequence[Card]) -> Sequence[int | str]:
             f"arm {asked.arm.name}: a process needs the cards' numbers, which only their host knows",
             hint="--here looks at this host",
         )
-    if asked.arm.engine.kind != "sim" and all(card.bdf for card in cards):
-        return [card.bdf for card in cards]
-    # The simulated host numbers its nodes in the order of BDFs, and its engine sees nothing but nodes.
-    return [card.number for card in cards]
+    return visible_to_process(cards, simulated=asked.arm.engine.kind == "sim")
 
 
 def _devices(asked: Asked, cards: Sequence[Card]) -> tuple[Device, ...]:

@@ -17,6 +17,17 @@ UNKNOWN = -1
 """``Card.number`` of a card whose node number only the host knows."""
 
 
+def visible_to_process(cards: Sequence[Card], *, simulated: bool) -> tuple[str, ...]:
+    """Name cards as TT_VISIBLE_DEVICES does for a process, which sees all of the host's.
+
+    UMD takes an integer for a position in the BDF-sorted list of what it sees, and a BDF for itself (tt-umd#2057).
+    """
+    if not simulated and all(card.bdf for card in cards):
+        return tuple(card.bdf for card in cards)
+    # The simulated host numbers its nodes in the order of BDFs, and its engine sees nothing but nodes.
+    return tuple(str(card.number) for card in cards)
+
+
 def nominal_cards(asked: Asked) -> tuple[Card, ...]:
     """Name the cards without looking at the host, as the NixOS module does.
 

@@ -21,3 +21,19 @@ class BusyError(RefusedError):
     """The cards are not free, and the wait for them is over."""
 
     reason = "busy"
+
+
+class HeldError(RefusedError):
+    """A slot cannot be asked back."""
+
+    reason = "held"
+
+
+class ProgramError(SlotsError):
+    """The program that was to have the cards cannot be started. ``exit_status`` is what shells return for that."""
+
+    reason = "program"
+
+    def __init__(self, message: str, *, found: bool) -> None:
+        super().__init__(message, hint="give the program and its arguments after --, as in: ttx slot run -- CMD")
+        self.exit_status = 126 if found else 127
