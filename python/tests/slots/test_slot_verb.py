@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -213,8 +214,12 @@ def test_only_the_process_that_has_the_very_lock_is_asked(desk: Desk, monkeypatc
         with pytest.raises(HeldError, match="not seen to hold"):
             ask_back(look(desk.places)[:1], desk.places, 0)
         innocent.kill()
+    mine = new_claim("slot-1", "sh", myself(), "program")
+    slot.write(replace(mine, pid_namespace=mine.pid_namespace + 1))
+    with pytest.raises(HeldError, match="another pid namespace"):
+        ask_back(look(desk.places)[:1], desk.places, 0)
     assert sent == []
-    slot.write(new_claim("slot-1", "sh", myself(), "program"))
+    slot.write(mine)
     with pytest.raises(HeldError, match="has not given the card back"):
         ask_back(look(desk.places)[:1], desk.places, 0)
     assert sent == [(myself(), signal.SIGTERM)]
@@ -235,3 +240,56 @@ def test_an_open_lock_file_is_not_a_locked_one(tmp_path: Path) -> None:
     os.close(handle)
     assert not has_locked(os.getpid(), path)
     assert not has_locked(1 << 30, path)
+
+
+def within(desk: Desk, shell: str, *words: str) -> subprocess.Popen[str]:
+    """Start ttx from a shell that has set something up before."""
+    return subprocess.Popen(
+        ["sh", "-c", f'{shell}; exec "$0" "$@"', sys.executable, "-c", CODE, "slot", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=desk.environ,
+    )
+
+
+def test_what_was_ignored_before_is_ignored_still(desk: Desk) -> None:
+    process = within(desk, "trap '' HUP", "hold", "--sim")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode in {0, 130}
+
+
+def test_a_shell_that_ignores_its_children_loses_no_exit_code(desk: Desk) -> None:
+    process = within(desk, "trap '' CHLD", "run", "--sim", "--", "sh", "-c", "exit 4")
+    process.communicate(timeout=30)
+    assert process.returncode == 4
+
+
+def test_a_program_dies_of_a_closed_pipe_as_it_would_alone(desk: Desk) -> None:
+    desk.ttx("run", "--sim", "--", "sh", "-c", "kill -PIPE $$; exit 0", code=128 + signal.SIGPIPE)
+
+
+COUNTER = "trap 'echo got' INT; echo on; sleep 0.3; sleep 0.3; echo end"
+
+
+def test_the_keyboards_interrupt_comes_once(desk: Desk) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        words = ["slot", "run", "--sim", "--", "sh", "-c", COUNTER]
+        os.execve(sys.executable, [sys.executable, "-c", CODE, *words], desk.environ)  # noqa: S606 - no shell is meant
+    said = b""
+    try:
+        while b"end" not in said:
+            said += os.read(terminal, 1000)
+            if said.endswith(b"on\r\n"):
+                os.write(terminal, b"\x03")
+    finally:
+        os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert said.count(b"got") == 1
