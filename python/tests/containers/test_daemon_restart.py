@@ -57,7 +57,10 @@ class Daemon:
 def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="ttxd"))  # short: it holds a socket
     yield made
-    shutil.rmtree(made, ignore_errors=True)
+    mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for place in sorted((place for place in mounted if place.startswith(f"{made}/")), reverse=True):
+        subprocess.run(["umount", place], check=True)  # a daemon mounts its data on itself
+    shutil.rmtree(made)
 
 
 def _daemon(folder: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Daemon:
