@@ -22,7 +22,7 @@ in
 pkgs.runCommand "python-tests"
   {
     nativeBuildInputs = [ python ];
-    passthru = { inherit python; };
+    passthru = { inherit python src; };
   }
   ''
     cp -r ${src} source
