@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # From the ground up.
 ROOMS = (
     *("arm", "host", "render", "slots", "cache", "stage", "records", "bench"),
-    *("run", "dev", "images", "bundle", "sim", "cli"),
+    *("run", "doctor", "dev", "images", "bundle", "sim", "cli"),
 )
 GROUND = {"", "errors", "markdown", "near", "printable"}
 

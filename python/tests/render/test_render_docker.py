@@ -47,6 +47,7 @@ def launches(draw: st.DrawFn) -> Launch:
         cache_key=mine.get("ttstack.cache", ""),
         cache_dir=next((mount.source for mount in mounts if mount.target == "/cache/tensors"), ""),
         cache_path=env.get("TT_CACHE_PATH", ""),
+        jit_dir=next((mount.source for mount in mounts if mount.target == "/cache/jit"), ""),
     )
 
 

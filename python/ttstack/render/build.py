@@ -105,6 +105,7 @@ def build_launch(  # noqa: PLR0913 - one start needs all of these, and all but t
         cache_key=key,
         cache_dir=cache_dir,
         cache_path=cache_path,
+        jit_dir=jit_dir,
     )
 
 

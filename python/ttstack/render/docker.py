@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from ttstack.render.checks import check_environment, check_image, check_name, check_node, check_path
 from ttstack.render.errors import RenderError
-from ttstack.render.launch import CACHE_LABEL, CACHE_TARGET, Device, Launch, Mount, Port
+from ttstack.render.launch import CACHE_LABEL, CACHE_TARGET, JIT_TARGET, Device, Launch, Mount, Port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,6 +109,7 @@ def parse_docker(argv: Sequence[str]) -> Launch:
         cache_key=labels.get(CACHE_LABEL, ""),
         cache_dir=next((mount.source for mount in mounts if mount.target == CACHE_TARGET), ""),
         cache_path=env.get("TT_CACHE_PATH", ""),
+        jit_dir=next((mount.source for mount in mounts if mount.target == JIT_TARGET), ""),
     )
 
 

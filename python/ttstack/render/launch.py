@@ -63,3 +63,4 @@ class Launch:
     cache_key: str  # 16 hex digits
     cache_dir: str  # on the host
     cache_path: str  # as the engine sees it: TT_CACHE_PATH
+    jit_dir: str  # the kernel cache, on the host

@@ -99,7 +99,7 @@ def _folders(launch: Launch) -> list[str]:
 def _caches(launch: Launch) -> list[str]:
     """List those of the folders that the engine writes to: nobody else makes them."""
     if launch.runtime == "process":
-        return [launch.cache_dir, launch.env["TT_METAL_CACHE"]]
+        return [launch.cache_dir, launch.jit_dir]
     return [mount.source for mount in launch.mounts if not mount.read_only and not mount.source.startswith("/dev/")]
 
 

@@ -57,7 +57,7 @@ class Supervisor:
         self.watch = Watch(plan.limits, Path(plan.launch.cache_dir), plan.launch.stop_grace_s)
         self.engine: Engine | None = None
         self.follower = Follower(folder.log)
-        self.claim = new_claim(plan.run, plan.arm, myself())
+        self.claim = new_claim(plan.run, plan.arm, myself(), cache=plan.launch.cache_key)
         self.state = State(
             run=plan.run,
             arm=plan.arm,

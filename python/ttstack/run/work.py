@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from ttstack.arm.key import cache_key
 from ttstack.bench.suites import find_suite
 from ttstack.host.process import myself
 from ttstack.records.types import CardSeen, Identity, Phase
@@ -117,7 +118,8 @@ class Work:
         request = Request(cards.count, cards.ids, self.options.wait_s, self.options.legacy)
         slot = acquire(request, self.places, waiting=self.reporter.detail, check=self.interrupts.check)
         self.slot = slot
-        slot.write(new_claim(self.folder.run, self.asked.arm.name, myself()))
+        key = cache_key(self.asked).key
+        slot.write(new_claim(self.folder.run, self.asked.arm.name, myself(), cache=key))
         seen = tuple(CardSeen(card.id, card.bdf, card.node) for card in slot.cards)
         self.draft.observed = replace(self.draft.observed, cards=seen)
         self.reporter.detail(", ".join(f"{card.id} ({card.bdf})" for card in slot.cards))

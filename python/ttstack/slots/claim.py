@@ -32,6 +32,7 @@ class Claim:
     state: ClaimState = "held"
     kind: ClaimKind = "engine"
     pid_namespace: int = 0  # inode of the namespace in which ``process`` means something; 0: not told
+    cache: str = ""  # key of the tensor cache that it uses; "" when it uses none, or does not tell
 
     def to_note(self) -> dict[str, object]:
         """Turn it into what a lock file holds."""
@@ -46,6 +47,7 @@ class Claim:
             "state": self.state,
             "kind": self.kind,
             "pid_namespace": self.pid_namespace,
+            "cache": self.cache,
         }
 
     def owner_lives(self) -> bool:
@@ -67,10 +69,12 @@ class Claim:
         return f"run {self.run} ({what} {self.arm}, user {self.user}, pid {self.process.pid}) since {self.since}{dirty}"
 
 
-def new_claim(run: str, arm: str, process: ProcessId, kind: ClaimKind = "engine") -> Claim:
-    """Make this process's claim, now."""
+def new_claim(run: str, arm: str, process: ProcessId, kind: ClaimKind = "engine", cache: str = "") -> Claim:
+    """Make this process's claim, now. ``cache`` is the key of the tensor cache that it uses."""
     since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    return Claim(run, arm, user_name(), process, boot_id(), since, kind=kind, pid_namespace=_pid_namespace())
+    return Claim(
+        run, arm, user_name(), process, boot_id(), since, kind=kind, pid_namespace=_pid_namespace(), cache=cache
+    )
 
 
 def _pid_namespace() -> int:
@@ -92,6 +96,7 @@ def from_note(note: dict[str, object]) -> Claim | None:
         state="dirty" if note.get("state") == "dirty" else "held",
         kind="program" if note.get("kind") == "program" else "engine",
         pid_namespace=namespace if isinstance(namespace, int) else 0,
+        cache=printable(str(note.get("cache", ""))),
     )
 
 

@@ -1,0 +1,1 @@
+"""Tensor caches that cannot lie: key, marker, registry, seeding, reservation, gc."""
