@@ -7,7 +7,6 @@ import os
 import re
 import stat
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ttstack.arm.canonical import canonical_json
@@ -21,6 +20,7 @@ from ttstack.host.types import ProcessId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 LIMIT = 1 << 20  # bytes; a marker is some 1000
 
@@ -125,7 +125,7 @@ def to_table(marker: Marker) -> dict[str, Any]:
 
 
 def write_marker(folder: Path, marker: Marker) -> None:
-    """Replace a directory's marker, whole or not at all. Raises CacheError, also for one that could not be read back."""
+    """Replace a directory's marker, whole or not at all. Raises CacheError, also for what could not be read back."""
     try:
         data = f"{json.dumps(to_table(marker), indent=1, allow_nan=False, default=_plain)}\n".encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -143,7 +143,7 @@ def _plain(value: object) -> object:
 
 
 def write_beside(path: Path, data: bytes) -> None:
-    """Put a file of ours into a cache's directory or root. Raises CacheError; its ``__cause__`` chain has the OSError."""
+    """Put a file of ours into a directory. Raises CacheError, whose ``__cause__`` is the OSError."""
     try:
         write_atomic(path, data)
     except HostError as error:

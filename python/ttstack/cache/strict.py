@@ -1,4 +1,4 @@
-"""JSON documents of ours, read so that nothing but what we write passes: they lie where engines and people write, too."""
+"""JSON documents of ours, read so that only what we write passes: they lie where engines and people write, too."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_bytes(folder: Path, name: str, limit: int) -> Found | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        what = "it is a link" if path.is_symlink() else error.strerror
+        what = "it is a link" if path.is_symlink() else f"{error.strerror}"
         raise CacheError(f"cannot read {path}: {what}") from error
     finally:
         os.close(inside)
@@ -110,7 +110,7 @@ class Fields:
         """Take a text."""
         value = self._take(name)
         if not isinstance(value, str) or (one_of and value not in one_of):
-            raise CacheError(f"{self._where}: {name} is {value!r}", hint="")
+            raise CacheError(f"{self._where}: {name} is {value!r}")
         return value
 
     def count(self, name: str) -> int:
@@ -146,7 +146,7 @@ class Fields:
     def end(self) -> None:
         """Refuse what was not asked for."""
         if self._left:
-            raise CacheError(f"{self._where}: {sorted(self._left)[0]!r} is unknown")
+            raise CacheError(f"{self._where}: {min(self._left)!r} is unknown")
 
     def _take(self, name: str) -> object:
         if name not in self._left:
