@@ -181,8 +181,15 @@ def test_digests_of_pin_and_model(tmp_path: Path) -> None:
         {"served_name": "a"},
         {"env": {}},
         {"weights_env": ()},
+        {"weights_env_in_name": model.weights_env},
     ):
         assert model_digest(replace(model, **change)) != model_digest(model), change
+
+
+def test_a_model_says_which_variables_go_into_names(tmp_path: Path) -> None:
+    assert load_text(tmp_path, ARM).model.weights_env_in_name == ()
+    models = MODELS.replace("[tiny]", 'weights_env_in_name = ["QWEN_BF4"]\n[tiny]')
+    assert load_text(tmp_path, ARM, models=models).model.weights_env_in_name == ("QWEN_BF4",)
 
 
 def test_a_models_path_is_relative_to_the_catalogue(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ MODEL_LINES = [
     ("env = { MESH_DEVICE = 'x' }", "tiny.env.MESH_DEVICE", "may not be set"),
     ("weights_env = ['A-']", "tiny.weights_env[0]", "names of environment variables"),
     ("weights_env = ['TT_CACHE_PATH']", "tiny.weights_env[0]", "may not be named"),
+    ("weights_env_in_name = ['A-']", "tiny.weights_env_in_name[0]", "names of environment variables"),
+    ("weights_env_in_name = ['A']", "tiny.weights_env_in_name[0]", "not in weights_env"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from os.path import abspath
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ttstack.arm.catalogue_fields import MODEL, PIN
 from ttstack.arm.check import DERIVED_ENV, check_table, describe
 from ttstack.arm.errors import ArmError, ArmFileError
+from ttstack.arm.fields import ENV_NAME
 from ttstack.arm.layers import Report, read_toml
 from ttstack.arm.shelf import pin_names
 from ttstack.arm.types import Model, Pin, Wheel
@@ -77,6 +79,17 @@ def _check_model(name: str, entry: Mapping[str, object], report: Report) -> None
     for index, variable in enumerate(names if isinstance(names, list) else []):
         if isinstance(variable, str) and variable in DERIVED_ENV:
             report.add((name, "weights_env", index), f"{variable} may not be named here", DERIVED_ENV[variable])
+    _check_in_name(name, entry, report)
+
+
+def _check_in_name(name: str, entry: Mapping[str, object], report: Report) -> None:
+    """Report what goes into the files' names and not into the cache key."""
+    names, known = entry.get("weights_env_in_name"), entry.get("weights_env")
+    for index, variable in enumerate(names if isinstance(names, list) else []):
+        is_name = isinstance(variable, str) and re.fullmatch(ENV_NAME, variable)
+        if is_name and variable not in (known if isinstance(known, list) else []):
+            hint = "name it in weights_env, too: only such variables are part of the cache key"
+            report.add((name, "weights_env_in_name", index), f"{variable} is not in weights_env", hint)
 
 
 def _model(name: str, entry: Mapping[str, Any], layers: Layers) -> Model:
@@ -90,6 +103,7 @@ def _model(name: str, entry: Mapping[str, Any], layers: Layers) -> Model:
         cache_gb=float(entry["cache_gb"]),
         env=MappingProxyType(dict(entry.get("env", {}))),
         weights_env=tuple(entry.get("weights_env", ())),
+        weights_env_in_name=tuple(entry.get("weights_env_in_name", ())),
     )
 
 

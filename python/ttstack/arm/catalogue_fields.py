@@ -121,4 +121,13 @@ MODEL: dict[str, Field] = {
         expects="names of environment variables",
         example='["QWEN36_LM_HEAD_BF4", "QWEN36_MLP_DOWN_BF4", "QWEN36_GDN_BF4"]',
     ),
+    "weights_env_in_name": Field(
+        "texts",
+        "those of `weights_env` whose every value goes into the names of the files that it changes, so that a file of "
+        "one name has the same bytes whatever they are set to; a cache may then begin with the files of another that "
+        "differs in these alone",
+        pattern=ENV_NAME,
+        expects="names of environment variables",
+        example='["QWEN36_LM_HEAD_BF4"]',
+    ),
 }

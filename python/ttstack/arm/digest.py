@@ -65,7 +65,10 @@ def pin_digest(pin: Pin) -> str:
 
 
 def model_digest(model: Model) -> str:
-    """Return 64 hex digits over what a model is and requires; its expected cache size is not part of that."""
+    """Return 64 hex digits over what a model is and requires; its expected cache size is not part of that.
+
+    What is declared of its files' names counts where it is declared: other caches' files are taken on its word.
+    """
     return _digest(
         {
             "hf": model.hf,
@@ -75,6 +78,7 @@ def model_digest(model: Model) -> str:
             "env": model.env,
             "weights_env": sorted(set(model.weights_env)),
         }
+        | ({"weights_env_in_name": sorted(set(in_name))} if (in_name := model.weights_env_in_name) else {})
     )
 
 

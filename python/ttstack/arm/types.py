@@ -87,6 +87,7 @@ class Model:
     cache_gb: float  # what the tensor cache is expected to take, GB (1e9 bytes)
     env: Mapping[str, str]  # environment that the model requires
     weights_env: tuple[str, ...]  # names of variables that change the bytes of its tensor cache
+    weights_env_in_name: tuple[str, ...] = ()  # those of them that change bytes only together with the files' names
 
     @property
     def root(self) -> str:
