@@ -22,8 +22,11 @@ let
     build-system = [ python3.pkgs.setuptools ];
     dependencies = [
       python3.pkgs.argcomplete
+      python3.pkgs.duckdb
       python3.pkgs.fastjsonschema
       python3.pkgs.jinja2
+      python3.pkgs.mpmath
+      python3.pkgs.pygal
       python3.pkgs.rich
       python3.pkgs.tomlkit
     ];

@@ -6,14 +6,15 @@
 #   python3.pkgs.buildPythonPackage { ... }    -> a library from source (PEP 517)
 #
 # Which Python a host has (3.11 on Debian 12, 3.12 on Ubuntu 24.04, 3.13 on Debian 13) is not visible to pure evaluation.
-# So one download holds the wheels for all of them, and the builder picks: one hash per group and system, no argument
-# that someone must pass. It costs 2.9 MB instead of 2.8 at run time, and 82 MB instead of 31 for the checks.
+# python-minor.nix says it; where that says null, one download holds the wheels for all of them, and the builder picks.
 {
   lib,
   system,
   mkDerivation,
 }:
 let
+  minor = import ./python-minor.nix;
+  minors = if minor == null then "all" else minor;
   locked = builtins.fromJSON (builtins.readFile ./wheels/wheels.json);
   machine = builtins.head (builtins.split "-" system);
 
@@ -24,10 +25,16 @@ let
       lock = ./wheels + "/${group}.lock";
     in
     mkDerivation {
-      name = "python-wheels-${group}-${builtins.substring 0 8 (builtins.hashFile "sha256" lock)}";
+      name = "python-wheels-${group}-${minors}-${
+        builtins.substring 0 8 (builtins.hashFile "sha256" lock)
+      }";
       outputHashMode = "recursive";
       outputHashAlgo = "sha256";
-      outputHash = locked.hashes.${system}.${group};
+      outputHash =
+        locked.hashes.${system}.${group}.${minors}
+          or (throw "pkgs/offline: there is no lock for Python ${minors}, only for ${
+            toString (builtins.attrNames locked.hashes.${system}.${group})
+          }");
       # How this network is reached is the machine's business.
       impureEnvVars = [
         "http_proxy"
@@ -43,7 +50,7 @@ let
       ];
       buildCommand = ''
         export HOME=$TMPDIR
-        sh ${./wheels/fetch.sh} ${lock} ${machine} "$out"
+        sh ${./wheels/fetch.sh} ${lock} ${machine} ${minors} "$out"
       '';
     };
 

@@ -6,7 +6,7 @@ usage: refresh.py [--hashes-only]
 Resolves GROUPS to their newest releases and writes, beside this file:
 
   runtime.lock, dev.lock   requirements with one hash per wheel, for pip --require-hashes
-  wheels.json              name -> version and requirements, and the hash of each downloaded folder
+  wheels.json              name -> version and requirements, and the hash of each downloaded folder, by Python
 
 --hashes-only keeps the locks and computes the folders' hashes again. Needs pip 23 or newer, nix and a registry.
 """
@@ -25,8 +25,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 # The runtime group is apart so that a first `./bootstrap run sim` fetches a few MB, not mypy.
 GROUPS: dict[str, list[str]] = {
-    "runtime": ["argcomplete", "fastjsonschema", "jinja2", "rich", "setuptools", "tomlkit"],
-    "dev": ["hypothesis", "mypy", "pytest", "pytest-xdist", "ruff"],
+    "runtime": [
+        *("argcomplete", "duckdb", "fastjsonschema", "jinja2", "mpmath", "pygal", "rich", "setuptools", "tomlkit"),
+        *("watchfiles",),
+    ],
+    "dev": ["hypothesis", "mypy", "pytest", "pytest-xdist", "ruff", "xllamacpp"],
 }
 MINORS = (11, 12, 13, 14)
 MACHINES = ("x86_64", "aarch64")
@@ -81,14 +84,14 @@ def _lock() -> dict[str, dict[str, Any]]:
     return packages
 
 
-def _folder_hash(group: str, machine: str) -> str:
+def _folder_hash(group: str, machine: str, minor: str) -> str:
     """Download a group as the derivation does; return the folder's hash as Nix writes it."""
     with tempfile.TemporaryDirectory() as folder:
         target = f"{folder}/wheels"
-        subprocess.run(["sh", str(HERE / "fetch.sh"), str(HERE / f"{group}.lock"), machine, target], check=True)
+        subprocess.run(["sh", str(HERE / "fetch.sh"), str(HERE / f"{group}.lock"), machine, minor, target], check=True)
         command = ["nix", "--extra-experimental-features", "nix-command", "hash", "path", target]
         size = sum(entry.stat().st_size for entry in os.scandir(target))
-        sys.stderr.write(f"{group} {machine}: {size / 1e6:.1f} MB\n")
+        sys.stderr.write(f"{group} {machine} {minor}: {size / 1e6:.1f} MB\n")
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
@@ -102,7 +105,11 @@ def main(argv: list[str]) -> int:
     else:
         sys.stderr.write(str(__doc__))
         return 2
-    folders = {f"{machine}-linux": {group: _folder_hash(group, machine) for group in GROUPS} for machine in MACHINES}
+    minors = ["all", *(f"3.{minor}" for minor in MINORS)]
+    folders = {
+        f"{machine}-linux": {group: {minor: _folder_hash(group, machine, minor) for minor in minors} for group in GROUPS}
+        for machine in MACHINES
+    }
     text = json.dumps({"hashes": folders, "packages": packages}, indent=2, sort_keys=True)
     target.write_text(text + "\n", encoding="utf-8")
     return 0

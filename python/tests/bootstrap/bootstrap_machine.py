@@ -11,7 +11,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[3]
 TOOLS = (
-    *("cat", "cksum", "cut", "dirname", "env", "find", "mkdir", "readlink", "sed", "sh"),
+    *("cat", "cksum", "cut", "dirname", "env", "find", "mkdir", "mv", "readlink", "sed", "sh"),
     *("rm", "tail", "tar", "timeout", "tr", "uname", "wc"),
 )
 # Says each call on one line of calls.log; `nix build --out-link P` makes a ttx that says its arguments.
@@ -83,6 +83,9 @@ def bare(tmp_path: Path) -> Machine:
     programs.mkdir()
     for name in ("bootstrap", "flake.lock"):
         shutil.copy(PROJECT / name, root / name)
+    (root / "pkgs/offline/wheels").mkdir(parents=True)
+    for name in ("flake.nix", "python-minor.nix", "wheels/fetch.sh"):
+        shutil.copy(PROJECT / "pkgs/offline" / name, root / "pkgs/offline" / name)
     for name in TOOLS:
         where = shutil.which(name)
         assert where, name

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from pathlib import PurePosixPath
+import subprocess
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import pytest
 from bootstrap_machine import NIX
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bootstrap_machine import Machine
 
 OVERRIDE = "--override-input nixpkgs path:"
@@ -49,7 +49,32 @@ def _nix(machine: Machine, *words: str) -> str:
 )
 def test_the_override_stands_where_the_subcommand_takes_it(offline: Machine, words: list[str], call: str) -> None:
     flake = f"git+file://{offline.root}?shallow=1"
-    assert _nix(offline, *words) == call.format(o=f"{OVERRIDE}{offline.root}/pkgs/offline", f=flake)
+    seen = re.sub(
+        rf"{OVERRIDE}{offline.env['HOME']}/.cache/ttstack/\d+/stand-in-[0-9.]+-\d+", "{o}", _nix(offline, *words)
+    )
+    assert seen == call.format(o="{o}", f=flake)
+
+
+def test_the_stand_in_is_a_copy_that_knows_this_machines_python(offline: Machine) -> None:
+    places = {re.search(rf"{OVERRIDE}(\S+)", _nix(offline, "build", ".#x"))[1] for _ in range(2)}  # type: ignore[index]
+    assert len(places) == 1
+    copy = Path(places.pop())
+    minor = subprocess.run(
+        ["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout.strip()
+    assert (copy / "python-minor.nix").read_text() == f'"{minor}"\n'
+    assert (copy / "wheels/fetch.sh").read_text() == (offline.root / "pkgs/offline/wheels/fetch.sh").read_text()
+    (offline.root / "pkgs/offline/wheels/fetch.sh").write_text("changed\n")
+    changed = re.search(rf"{OVERRIDE}(\S+)", _nix(offline, "build", ".#x"))[1]  # type: ignore[index]
+    assert (Path(changed) / "wheels/fetch.sh").read_text() == "changed\n"
+
+
+def test_a_cache_folder_that_nix_cannot_open_leaves_the_whole_stand_in(offline: Machine) -> None:
+    offline.env["XDG_CACHE_HOME"] = f"{offline.env['HOME']}/my cache"
+    assert f"{OVERRIDE}{offline.root}/pkgs/offline " in _nix(offline, "build", ".#x")
 
 
 def test_in_another_folder_a_dot_is_that_folder(ready: Machine, tmp_path: Path) -> None:
