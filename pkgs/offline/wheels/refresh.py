@@ -107,7 +107,7 @@ def main(argv: list[str]) -> int:
         return 2
     minors = ["all", *(f"3.{minor}" for minor in MINORS)]
     folders = {
-        f"{machine}-linux": {group: {minor: _folder_hash(group, machine, minor) for minor in minors} for group in GROUPS}
+        f"{machine}-linux": {name: {minor: _folder_hash(name, machine, minor) for minor in minors} for name in GROUPS}
         for machine in MACHINES
     }
     text = json.dumps({"hashes": folders, "packages": packages}, indent=2, sort_keys=True)
