@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ class Seen:
     image: str  # digest of the image's configuration, without "sha256:"
     ports: tuple[tuple[str, int, int], ...]  # host address, port outside, port inside
     stop_timeout: int
+    stop_signal: signal.Signals
 
     @property
     def over(self) -> bool:
@@ -237,7 +239,17 @@ def _seen(entry: dict[str, Any]) -> Seen:
         image=_digest(str(entry.get("Image", ""))),
         ports=tuple(_ports(entry)),
         stop_timeout=int(config.get("StopTimeout") or 10),
+        stop_signal=_signal(config.get("StopSignal")),
     )
+
+
+def _signal(told: object) -> signal.Signals:
+    """Read a signal's name (docker) or number (podman); SIGTERM when the image names none."""
+    text = str(told or "").upper().removeprefix("SIG")
+    try:
+        return signal.Signals(int(text)) if text.isascii() and text.isdigit() else signal.Signals[f"SIG{text}"]
+    except (KeyError, ValueError):
+        return signal.SIGTERM
 
 
 def _ports(entry: dict[str, Any]) -> list[tuple[str, int, int]]:

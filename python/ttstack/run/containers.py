@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from ttstack.render.launch import Mount
 from ttstack.run.client import START_S, Client
 from ttstack.run.errors import RunError
 from ttstack.run.follow import LogCopy
+from ttstack.run.hearing import hears, wait_until_it_hears
 from ttstack.run.mounts import make_mounts, owner_of
 from ttstack.run.runtime import ContainerId, Inside, check_secrets
 
@@ -51,10 +53,12 @@ class ContainerEngine:
         self._container = seen.id
         self._leader = process.identify(seen.pid) if seen.pid else None
         self._grace_s = seen.stop_timeout
+        self._number = seen.stop_signal
         self._log = log
         self._waiter = self._watch()
         self._stopper: subprocess.Popen[bytes] | None = None
-        self._asked = False
+        self._asked: float | None = None  # when it was asked to stop
+        self._left_s: int | None = None  # of the grace, once it could hear that
         self._end: End | None = None
         self._away_since: float | None = None
         self._removed = False
@@ -81,8 +85,8 @@ class ContainerEngine:
         if self._end is not None:
             return self._log.finished()
         self._log.keep_up()
-        if self._asked and self._stopper is not None and self._stopper.poll() not in {None, 0}:
-            self._send_stop()  # the daemon did not hear it
+        if self._asked is not None and (self._stopper is None or self._stopper.poll() not in {None, 0}):
+            self._send_stop()  # it could not hear it before, or the daemon did not
         return False
 
     def exit_code(self) -> int | None:
@@ -94,8 +98,8 @@ class ContainerEngine:
         return "" if self._end is None else self._end.note
 
     def ask_to_stop(self) -> None:
-        """See ``Engine``: docker asks, and kills when the grace is over."""
-        self._asked = True
+        """See ``Engine``: docker asks, as soon as the engine can hear it, and kills when the grace is over."""
+        self._asked, self._left_s = time.monotonic(), None
         self._send_stop()
 
     def clear(self) -> bool:
@@ -116,9 +120,16 @@ class ContainerEngine:
         return self._spawn("wait", self._container)
 
     def _send_stop(self) -> None:
-        if time.monotonic() >= self._next_stop:
-            self._next_stop = time.monotonic() + _AGAIN_S
-            self._stopper = self._spawn("stop", "-t", str(self._grace_s), self._container)
+        now = time.monotonic()
+        if self._asked is None or now < self._next_stop:
+            return
+        waited = now - self._asked
+        if self._left_s is None:
+            if waited < self._grace_s and not hears(self._leader, self._number):
+                return
+            self._left_s = math.ceil(max(0.0, self._grace_s - waited))
+        self._next_stop = now + _AGAIN_S
+        self._stopper = self._spawn("stop", "-t", str(self._left_s), self._container)
 
     def _spawn(self, *words: str) -> subprocess.Popen[bytes]:
         quiet = subprocess.DEVNULL
@@ -228,7 +239,8 @@ class ContainerRuntime:
                 if number == signal.SIGKILL:
                     self._client.kill(part.id)
                 else:
-                    self._client.stop(part.id, seen.stop_timeout)
+                    leader = process.identify(seen.pid) if seen.pid else None
+                    self._client.stop(part.id, wait_until_it_hears(leader, seen.stop_signal, seen.stop_timeout))
 
     def clear(self, found: Sequence[Part]) -> None:
         """See ``Runtime``. Never by force: what is not over stays, and ``find`` finds it."""
