@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import ttstack
 from ttstack.records.build import closing, opening
+from ttstack.records.statistics import summarise
 from ttstack.records.types import (
     AskedRecord,
     CacheAsked,
     CardSeen,
+    Cell,
+    ClientSeen,
     HostFacts,
     Identity,
     IdentityCheck,
@@ -30,7 +33,22 @@ if TYPE_CHECKING:
 OWNER = Owner(pid=4242, start=99, boot_id="b-1")
 HOST = HostFacts("cardhost", "b-1", "6.12.0", 2, "some cpu", 8_000_000_000, "3.11.2")
 IDENTITY = Identity((IdentityCheck("served_root", ok=True, expected="/m", found="/m"),))
-MEASURED = Measured("smoke", (MeasuredCheck("long_prompt", ok=True),), {"request_s": (0.25, 0.5)}, requests=2)
+CELL = Cell(
+    "prefill 1024",
+    {"prompt_tokens": 1024, "concurrency": 1},
+    values={"ttft_s": (0.25, 0.5)},
+    stats={"ttft_s": summarise((0.25, 0.5))},
+    requests=2,
+    client=ClientSeen(seconds=1.0, cpu_share=0.1, lag_p99_s=0.001),
+)
+MEASURED = Measured(
+    "smoke",
+    (MeasuredCheck("long_prompt", ok=True),),
+    {"request_s": (0.25, 0.5)},
+    requests=2,
+    cells=(CELL,),
+    settings={"seed": 7},
+)
 OBSERVED = Observed((CardSeen("a1", "0000:01:00.0", "/dev/tenstorrent/0"),), ("up",), "/m", 4096, 17, cache="cold")
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from records_kit import HOST, IDENTITY, MEASURED, OBSERVED, OWNER, asked, close_line, open_line
+from records_kit import CELL, HOST, IDENTITY, MEASURED, OBSERVED, OWNER, asked, close_line, open_line
 
 from ttstack.records import parse
 from ttstack.records.build import jsonable, new_run_id, timestamp
@@ -29,7 +30,12 @@ def _every_object(node: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any part
 
 def _paths(node: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:  # noqa: ANN401 - as above
     """Every key of a line, at every depth, except inside free tables."""
-    if at and at[-1] in {"arm", "pin", "model", "inputs", "values"} and isinstance(node, dict):
+    if (
+        at
+        and at[-1]
+        in {"arm", "pin", "model", "inputs", "values", "shape", "stats", "server", "voids", "settings", "outputs"}
+        and isinstance(node, dict)
+    ):
         return []
     entries = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     found = [(*at, key) for key, _ in entries] if isinstance(node, dict) else []
@@ -62,6 +68,23 @@ def test_every_field_is_required_and_no_other_is_written() -> None:
             assert violation(_without(line, path), strict=True), path
         assert violation({**line, "extra": 1}, strict=True)
         assert violation({**line, "extra": 1}, strict=False) is None
+
+
+def test_a_line_of_before_the_cells_is_read_with_none() -> None:
+    old = close_line()
+    measured: Any = old["measured"]
+    old["measured"] = {key: value for key, value in measured.items() if key not in {"cells", "settings", "outputs"}}
+    assert violation(old, strict=True)
+    assert violation(old, strict=False) is None
+    read = parse.closed(old).measured
+    assert read is not None
+    assert (read.cells, read.settings, read.outputs) == ((), {}, {})
+
+
+def test_a_void_cell_is_not_quotable() -> None:
+    void = replace(CELL, reasons=("the client was busy",))
+    line = close_line(measured=replace(MEASURED, cells=(CELL, void)))
+    assert line["quotable_reasons"] == ["suite smoke: cell prefill 1024: the client was busy"]
 
 
 def test_the_schema_names_every_field_of_its_objects_as_required() -> None:

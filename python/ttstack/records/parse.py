@@ -8,6 +8,8 @@ from ttstack.records.types import (
     AskedRecord,
     CacheAsked,
     CardSeen,
+    Cell,
+    ClientSeen,
     Closed,
     HostFacts,
     Identity,
@@ -18,6 +20,7 @@ from ttstack.records.types import (
     Opened,
     Owner,
     Phase,
+    Stat,
     Tool,
 )
 
@@ -72,11 +75,28 @@ def _identity(table: Mapping[str, Any]) -> Identity:
 
 def _measured(table: Mapping[str, Any]) -> Measured:
     checks = tuple(_plain(MeasuredCheck, check) for check in table["checks"])
-    values = {name: tuple(map(float, samples)) for name, samples in table["values"].items()}
-    return _plain(Measured, table, checks=checks, values=values)
+    cells = tuple(_cell(cell) for cell in table.get("cells", ()))
+    return _plain(Measured, table, checks=checks, values=_samples(table["values"]), cells=cells)
+
+
+def _cell(table: Mapping[str, Any]) -> Cell:
+    client = table.get("client")
+    return _plain(
+        Cell,
+        table,
+        reasons=tuple(table["reasons"]),
+        values=_samples(table["values"]),
+        stats={name: _plain(Stat, stat) for name, stat in table["stats"].items()},
+        server=_samples(table["server"]),
+        client=None if client is None else _plain(ClientSeen, client),
+    )
+
+
+def _samples(table: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    return {name: tuple(map(float, samples)) for name, samples in table.items()}
 
 
 def _plain(kind: type[Data], table: Mapping[str, Any], **parts: Any) -> Data:  # noqa: ANN401 - fields of ``kind``
-    """Fill a dataclass: ``parts`` where they are given, the table's own values for the rest."""
-    names = cast("Any", kind).__match_args__  # a dataclass's fields, in order
-    return kind(*[parts[name] if name in parts else table[name] for name in names])
+    """Fill a dataclass: ``parts`` where they are given, else the table's own values, else the defaults."""
+    names = cast("Any", kind).__match_args__  # a dataclass's fields
+    return kind(**{name: table[name] for name in names if name in table} | parts)

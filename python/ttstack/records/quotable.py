@@ -33,6 +33,9 @@ def _of_measured(measured: Measured | None) -> list[str]:
     if measured is None or not measured.checks:
         return ["nothing was measured"]
     found = [f"suite {measured.suite}: {check.name} failed" for check in measured.checks if not check.ok]
+    found += [
+        f"suite {measured.suite}: cell {cell.name}: {reason}" for cell in measured.cells for reason in cell.reasons
+    ]
     if measured.void:
         found.append(f"suite {measured.suite}: {measured.void} of {measured.requests} requests are void")
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ttstack.markdown import code, paragraph, table
 from ttstack.records.quotable import reasons_against
 from ttstack.records.schema import schema_document
-from ttstack.records.types import Identity, IdentityCheck, Measured, MeasuredCheck
+from ttstack.records.types import Cell, Identity, IdentityCheck, Measured, MeasuredCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,8 +122,9 @@ def _value(field: dict[str, Any], named: str, parts: dict[str, Any]) -> str:
 def _reasons() -> list[str]:
     """Hear from the rule itself what it may say."""
     asked = Identity((IdentityCheck("NAME", ok=False), IdentityCheck("NAME", ok=None)))
-    measured = Measured("SUITE", (MeasuredCheck("NAME", ok=False),), requests=9, void=2)
-    fine = replace(measured, checks=(MeasuredCheck("NAME", ok=True),), void=0)
+    void = Cell("CELL", {}, reasons=("REASON",))
+    measured = Measured("SUITE", (MeasuredCheck("NAME", ok=False),), requests=9, void=2, cells=(void,))
+    fine = replace(measured, checks=(MeasuredCheck("NAME", ok=True),), void=0, cells=())
     cases = (
         *((outcome, Identity((IdentityCheck("NAME", ok=True),)), fine) for outcome in _outcomes() if outcome != "ok"),
         ("ok", None, None),

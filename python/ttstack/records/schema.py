@@ -21,7 +21,8 @@ def violation(line: Mapping[str, object], *, strict: bool) -> str | None:
     """Say what is wrong with a line, or None.
 
     ``strict`` is for writers: an unknown field is a fault. A reader allows unknown fields, since a later ttx may have
-    added some without changing what the others mean; any other change gets a new schema number.
+    added some without changing what the others mean (``x-added`` in the schema, with a default in ``types.py``); any
+    other change gets a new schema number.
     """
     from fastjsonschema import JsonSchemaValueException  # noqa: PLC0415 - late, it is not needed by most verbs
 
@@ -42,12 +43,15 @@ def _validator(strict: bool) -> Callable[[object], object]:  # noqa: FBT001 - pr
 
 
 def _open_ended(node: Any) -> Any:  # noqa: ANN401 - any part of a JSON document
-    if isinstance(node, dict):
-        return {
-            key: _open_ended(entry)
-            for key, entry in node.items()
-            if not (key == "additionalProperties" and entry is False)
-        }
+    """Loosen the schema for readers: fields may be unknown, and what has ``x-added`` may be absent from older lines."""
     if isinstance(node, list):
         return [_open_ended(entry) for entry in node]
-    return node
+    if not isinstance(node, dict):
+        return node
+    loose = {
+        key: _open_ended(entry) for key, entry in node.items() if not (key == "additionalProperties" and entry is False)
+    }
+    if isinstance(node.get("required"), list) and isinstance(node.get("properties"), dict):
+        added = {name for name, field in node["properties"].items() if field.get("x-added")}
+        loose["required"] = [name for name in node["required"] if name not in added]
+    return loose

@@ -143,6 +143,52 @@ class MeasuredCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Stat:
+    """What a cell's raw values come to; ``records/statistics.py`` computes it, and ``ttx records verify`` again."""
+
+    n: int
+    median: float
+    mean: float
+    sd: float | None  # of the sample (n - 1); None for n = 1
+    low: float  # the smallest value
+    high: float  # the largest value
+    percentiles: Mapping[str, float] = field(default_factory=dict)  # "p90": only where n allows it
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSeen:
+    """What the measuring client itself did meanwhile: a result taken while it was busy is not quotable."""
+
+    seconds: float  # how long the cell took
+    cpu_share: float  # of one core
+    lag_p99_s: float  # how late its own loop woke up
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a suite: one shape of load, measured several times.
+
+    ``shape`` says the load (``prompt_tokens``, ``output_tokens``, ``concurrency``, ``pattern``, ...). ``values`` are
+    the raw samples, one for each valid request (or run); a name ends in its unit. ``reasons``: why it is void.
+    """
+
+    name: str
+    shape: Mapping[str, Json]
+    reasons: tuple[str, ...] = ()
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    stats: Mapping[str, Stat] = field(default_factory=dict)  # of each of ``values``
+    server: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # the server's own times, beside ours
+    requests: int = 0
+    voids: Mapping[str, int] = field(default_factory=dict)  # code of the reason -> requests
+    client: ClientSeen | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether its values may be used."""
+        return not self.reasons
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What a suite found. ``values`` holds every raw sample; a name ends in its unit (``ttft_s``)."""
 
@@ -151,6 +197,9 @@ class Measured:
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     requests: int = 0
     void: int = 0  # requests that could not be used; never averaged in
+    cells: tuple[Cell, ...] = ()
+    settings: Mapping[str, Json] = field(default_factory=dict)  # the suite's, its seed among them
+    outputs: Mapping[str, str] = field(default_factory=dict)  # name of a fixed prompt -> digest or text of the answer
 
     @property
     def ok(self) -> bool:
