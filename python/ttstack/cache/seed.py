@@ -1,0 +1,233 @@
+"""Beginning a cache with the files of another one.
+
+ttnn takes a tensor file by name, dtype and layout alone (tt-metal#45400, PR#26779), so a file may only be handed on to
+a cache in which a file of that name would have the same bytes. Two caches with different keys are such only where they
+differ in nothing but variables of which the catalogue says that they go into the files' names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttstack.cache.errors import CacheError, CacheRefusedError
+from ttstack.cache.lock import KeyLock
+from ttstack.cache.manifest import read_manifest, scan
+from ttstack.cache.marker import read_marker
+from ttstack.cache.seed_record import Row, sample, sampled, write_record
+from ttstack.cache.survey import survey
+from ttstack.cache.transfer import Method, Transfer, give
+from ttstack.cache.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from ttstack.cache.types import FileEntry, Marker
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OFTEN = 256  # files between two reports, where a file takes microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The cache to begin with, and why it is this one or none."""
+
+    key: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeedResult:
+    """What was done. ``method`` is how most files were put; ``counts`` says how many by each."""
+
+    source: str
+    method: Method
+    files: int
+    bytes: int
+    counts: Mapping[Method, int]
+
+
+def choose(root: Path, inputs: Mapping[str, object], *, in_name: Collection[str], checkpoint: str) -> Choice:
+    """Find the complete cache whose files this one may begin with.
+
+    ``inputs``: what goes into the key that is to be built; ``in_name``: the model's ``weights_env_in_name``;
+    ``checkpoint``: its signature, "" for a model without a path. Of several the one that differs least, then the
+    newest. A cache that does not verify is never one. Raises CacheError when the root cannot be listed.
+    """
+    if not in_name:
+        return Choice(None, "the catalogue names no variable of this model that goes into the files' names")
+    found: list[tuple[int, str, Path]] = []
+    near = "there is no complete cache of this model"
+    for directory in sorted(survey(root), key=lambda entry: entry.marker.completed if entry.marker else ""):
+        marker = directory.marker
+        if directory.standing != "complete" or marker is None or marker.kind != "tensors":
+            continue
+        if marker.inputs.get("model") != inputs.get("model"):
+            continue
+        against = unlike(inputs, marker, in_name, checkpoint)
+        if against:
+            near = f"{marker.key} differs in {against}"
+        else:
+            found.append((len(_env_differences(inputs, marker.inputs)), marker.completed, directory.path))
+    for _, _, path in sorted(sorted(found, key=lambda entry: entry[1], reverse=True), key=lambda entry: entry[0]):
+        faults = _faults(path)
+        if not faults:
+            return Choice(path.name, "it differs only in variables that go into the files' names")
+        near = f"{path.name} is not whole: {faults}"
+    return Choice(None, near)
+
+
+def unlike(inputs: Mapping[str, object], marker: Marker, in_name: Collection[str], checkpoint: str) -> str:
+    """Say what makes a cache's files unfit for these inputs; "" when nothing does, or when it is the same cache.
+
+    Whatever this version of ttx does not know of an input counts as a difference.
+    """
+    theirs = marker.inputs
+    for name in sorted({*inputs, *theirs} - {"env"}):
+        if name not in inputs or name not in theirs or inputs[name] != theirs[name]:
+            return name
+    others = sorted(_env_differences(inputs, theirs) - set(in_name))
+    if others:
+        return f"the variable {others[0]}"
+    return "" if marker.checkpoint == checkpoint else "the checkpoint's files"
+
+
+def _env_differences(ours: Mapping[str, object], theirs: Mapping[str, object]) -> set[str]:
+    left, right = ours.get("env"), theirs.get("env")
+    if not isinstance(left, Mapping) or not isinstance(right, Mapping):
+        return {"env"}
+    return {name for name in {*left, *right} if left.get(name) != right.get(name)}
+
+
+def _faults(folder: Path) -> str:
+    try:
+        faults = verify(folder)
+    except CacheError as error:
+        return error.message
+    return f"{faults[0].path}: {faults[0].text}" if faults else ""
+
+
+def seed(
+    source: Path, target: Path, *, by_rename: bool, progress: Callable[[int, int], None] | None = None
+) -> SeedResult:
+    """Put the files that a complete cache's manifest names into a new one, and note in it what was put.
+
+    ``target`` has a marker that says building, and holds no file yet: whatever ends this early leaves a directory
+    which never counts as a cache. ``by_rename``: the pin's engine writes beside and renames. ``progress`` is given
+    bytes done and in all. The source is locked for reading meanwhile.
+
+    Raises CacheRefusedError when the source is being built or is not complete; CacheError when it is not what its
+    manifest says, and when files cannot be put (no room, no right): then all that was put is taken away again.
+    """
+    mine = read_marker(target)
+    if mine is None or mine.state != "building" or scan(target):
+        raise CacheError(f"{target} is no empty cache whose building has begun", hint="seeding only ever begins one")
+    lock = KeyLock(source.parent, source.name).shared()
+    if lock is None:
+        raise CacheRefusedError(f"cache {source.name} is being built, so nothing can be taken from it")
+    try:
+        marker, files = read_marker(source), read_manifest(source)
+        if marker is None or marker.state != "complete" or files is None:
+            raise CacheRefusedError(f"cache {source.name} is not complete, so nothing can be taken from it")
+        return _Seeding(source, target, files, progress).run(by_rename=by_rename)
+    except OSError as error:
+        raise CacheError(
+            f"cannot seed {target.name} from {source.name}: {error.strerror}", reason="seed_failed"
+        ) from error
+    finally:
+        os.close(lock)
+
+
+class _Seeding:
+    """One call of ``seed``."""
+
+    def __init__(
+        self, source: Path, target: Path, files: tuple[FileEntry, ...], progress: Callable[[int, int], None] | None
+    ) -> None:
+        self.source, self.target, self.files, self.progress = source, target, files, progress
+        self.total = sum(entry.size for entry in files)
+        self.done = self.calls = 0
+        self.rows: list[Row] = []
+        self.samples: dict[str, str] = {}
+        self.folders: list[str] = []
+
+    def run(self, *, by_rename: bool) -> SeedResult:
+        transfer = Transfer(by_rename=by_rename, advance=self._advance)
+        try:
+            for folder, entries in _by_folder(self.files).items():
+                self._folder(folder, entries, transfer)
+            write_record(self.target, self.source.name, self.rows, self.samples)
+        except BaseException:
+            self._undo()
+            raise
+        self._report()
+        counts: Counter[Method] = Counter(row.method for row in self.rows)
+        method = max(counts, key=lambda name: counts[name]) if counts else "copy"
+        return SeedResult(self.source.name, method, len(self.rows), self.total, dict(counts))
+
+    def _folder(self, folder: str, entries: list[FileEntry], transfer: Transfer) -> None:
+        chosen = sampled(len(self.files))
+        with _opened(self.source, self.target, folder, self.folders) as (origin, place):
+            for entry in entries:
+                name = entry.path.rpartition("/")[2]
+                method, inode = transfer.put(origin, place, name, entry)
+                if len(self.rows) % chosen == 0:
+                    self.samples[entry.path] = sample(place, name)
+                self.rows.append(Row(entry.path, method, inode, entry.size, entry.mtime_ns))
+
+    def _advance(self, size: int) -> None:
+        self.done += size
+        self.calls += 1
+        if self.progress and (size >= 1 << 20 or self.calls % _OFTEN == 0):
+            self._report()
+
+    def _report(self) -> None:
+        if self.progress:
+            self.progress(self.done, self.total)
+
+    def _undo(self) -> None:
+        for row in self.rows:
+            with suppress(OSError):
+                (self.target / row.path).unlink()
+        for folder in reversed(self.folders):
+            with suppress(OSError):
+                (self.target / folder).rmdir()
+
+
+def _by_folder(files: tuple[FileEntry, ...]) -> dict[str, list[FileEntry]]:
+    found: dict[str, list[FileEntry]] = {}
+    for entry in files:
+        found.setdefault(entry.path.rpartition("/")[0], []).append(entry)
+    return found
+
+
+@contextmanager
+def _opened(source: Path, target: Path, folder: str, made: list[str]) -> Iterator[tuple[int, int]]:
+    """Open a folder of the source and its twin in the target, which is made. No part of either may be a link."""
+    with ExitStack() as stack:
+        origin = _open(stack, str(source), None)
+        place = _open(stack, str(target), None)
+        path = ""
+        for part in folder.split("/") if folder else []:
+            path = f"{path}/{part}" if path else part
+            origin = _open(stack, part, origin)
+            try:
+                os.mkdir(part, 0o700, dir_fd=place)
+            except FileExistsError:
+                place = _open(stack, part, place)
+            else:
+                made.append(path)
+                place = _open(stack, part, place)
+                give(place, os.fstat(origin))
+        yield origin, place
+
+
+def _open(stack: ExitStack, path: str, inside: int | None) -> int:
+    handle = os.open(path, _FOLDER, dir_fd=inside)
+    stack.callback(os.close, handle)
+    return handle

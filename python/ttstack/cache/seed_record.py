@@ -1,0 +1,97 @@
+"""What a cache began with: one file of ours in it, for the look at its seeds when it is built."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast, get_args
+
+from ttstack.cache.errors import CacheError
+from ttstack.cache.manifest import inside
+from ttstack.cache.marker import is_key, write_beside
+from ttstack.cache.strict import Fields, parse_object, read_bytes
+from ttstack.cache.transfer import Method
+from ttstack.cache.types import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+SEEDS = ".ttx-seeds.json"
+LIMIT = 256 << 20  # bytes, as a manifest
+
+SAMPLES = 64
+"""Of so many files some content is kept, as a writer that puts times back leaves size and time as they were."""
+
+_PIECE = 65536  # bytes, of the beginning, the middle and the end
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_METHODS = frozenset(get_args(Method))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One file that was put. ``inode`` is the one it has in the cache that was seeded."""
+
+    path: str
+    method: Method
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All that was put. ``samples``: digest of some content, by path."""
+
+    source: str
+    rows: tuple[Row, ...]
+    samples: Mapping[str, str]
+
+
+def sampled(files: int) -> int:
+    """Say of every how manieth of so many files content is kept."""
+    return max(1, -(-files // SAMPLES))
+
+
+def sample(folder: int, name: str) -> str:
+    """Digest the beginning, the middle and the end of a file in an open folder. Raises OSError."""
+    handle = os.open(name, _READ, dir_fd=folder)
+    try:
+        size = os.fstat(handle).st_size
+        digest = hashlib.sha256()
+        for at in (0, max(0, size // 2 - _PIECE // 2), max(0, size - _PIECE)):
+            digest.update(os.pread(handle, _PIECE, at))
+        return digest.hexdigest()
+    finally:
+        os.close(handle)
+
+
+def write_record(folder: Path, source: str, rows: Sequence[Row], samples: Mapping[str, str]) -> None:
+    """Write down what was put into a cache. Raises CacheError."""
+    lines = ",\n".join(json.dumps([row.path, row.method, row.inode, row.size, row.mtime_ns]) for row in rows)
+    head = f'{{"schema": {SCHEMA}, "source": {json.dumps(source)}, "samples": {json.dumps(dict(samples))}'
+    write_beside(folder / SEEDS, f'{head}, "files": [\n{lines}\n]}}\n'.encode())
+
+
+def read_record(folder: Path) -> Record | None:
+    """Read what a cache began with; None when it began with nothing. Raises CacheError when that cannot be believed."""
+    found = read_bytes(folder, SEEDS, LIMIT)
+    if found is None:
+        return None
+    where = folder / SEEDS
+    fields = Fields(parse_object(found.data, where), where)
+    fields.schema(SCHEMA)
+    source, samples, rows = fields.text("source"), fields.table("samples"), fields.array("files")
+    fields.end()
+    if not is_key(source) or not all(isinstance(value, str) for value in samples.values()):
+        raise CacheError(f"{where} does not say from where and what")
+    return Record(source, tuple(_row(row, where) for row in rows), samples)
+
+
+def _row(row: object, where: Path) -> Row:
+    match row:
+        case [str(path), str(method), int(inode), int(size), int(mtime)] if inside(path) and method in _METHODS:
+            return Row(path, cast("Method", method), inode, size, mtime)
+    raise CacheError(f"{where}: {row!r} is no file that was put")

@@ -1,0 +1,167 @@
+"""One file of a cache put into another cache: as a clone, as a second name, or as a copy.
+
+Everything is done below open folders, so that no link is followed, and what arrives is compared with what the manifest
+promised, so that a file which changed meanwhile is never taken.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal
+
+from ttstack.cache.errors import CacheError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ttstack.cache.types import FileEntry
+
+Method = Literal["reflink", "hardlink", "copy"]
+
+FICLONE = 0x40049409
+"""_IOW(0x94, 9, int), ioctl_ficlone(2); Python has no name for it."""
+
+CHUNK = 64 << 20  # bytes at a time, so that the progress of a large file is seen
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_MAKE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT | os.O_EXCL
+_UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOTTY, errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EPERM}
+# EXDEV also between two mounts of one file system, though st_dev is equal (link(2)); EPERM where the file system has no
+# links, and by fs.protected_hardlinks for files of others; EMLINK for a file that has as many names as it may have.
+_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+class Transfer:
+    """Puts files from one cache into another, by the first method that works on the first file.
+
+    A later file that the method is refused for is put by the next one. ``advance`` is called with bytes as they are
+    done. ``by_rename``: the engine never writes into a file that is there, so that a second name is safe.
+    """
+
+    def __init__(self, *, by_rename: bool, advance: Callable[[int], None]) -> None:
+        self._methods: list[Method] = ["reflink", "hardlink", "copy"] if by_rename else ["reflink", "copy"]
+        self._chosen = False
+        self._advance = advance
+
+    def put(self, source: int, target: int, name: str, entry: FileEntry) -> tuple[Method, int]:
+        """Put the file ``name`` of one open folder into another; return how, and its inode there.
+
+        Raises CacheError when it is not the file that the manifest tells of, OSError when there is no room or no right.
+        """
+        for method in self._methods:
+            inode = self._link(source, target, name, entry) if method == "hardlink" else None
+            if method != "hardlink":
+                inode = self._fill(source, target, name, entry, method)
+            if inode is not None:
+                if not self._chosen:
+                    del self._methods[: self._methods.index(method)]
+                    self._chosen = True
+                return method, inode
+        raise CacheError(f"{entry.path} can be put there by no method")
+
+    def _link(self, source: int, target: int, name: str, entry: FileEntry) -> int | None:
+        try:
+            os.link(name, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _NO_LINK:
+                return None
+            raise
+        seen = os.stat(name, dir_fd=target, follow_symlinks=False)
+        if not same(seen, entry):
+            os.unlink(name, dir_fd=target)
+            raise changed(entry)
+        self._advance(entry.size)
+        return seen.st_ino
+
+    def _fill(self, source: int, target: int, name: str, entry: FileEntry, method: Method) -> int | None:
+        """Make a new file under another name, and rename it when it is whole."""
+        origin = os.open(name, _READ, dir_fd=source)
+        beside = f".ttx-seed.{os.getpid()}"
+        try:
+            seen = os.fstat(origin)
+            _must_be(seen, entry)
+            made = os.open(beside, _MAKE, 0o600, dir_fd=target)
+            try:
+                done = _clone(origin, made) if method == "reflink" else self._copy(origin, made, entry)
+                if done:
+                    give(made, seen)
+                    _must_be(os.fstat(origin), entry)  # still: it was not written to meanwhile
+                    _must_be(os.fstat(made), entry)
+                    os.rename(beside, name, src_dir_fd=target, dst_dir_fd=target)
+                    if method == "reflink":
+                        self._advance(entry.size)
+                    return os.fstat(made).st_ino
+            finally:
+                os.close(made)
+        except BaseException:
+            _unlink(beside, target)
+            raise
+        finally:
+            os.close(origin)
+        _unlink(beside, target)
+        return None
+
+    def _copy(self, origin: int, made: int, entry: FileEntry) -> bool:
+        left = entry.size
+        while left:
+            done = _some(origin, made, min(left, CHUNK))
+            if not done:
+                raise changed(entry)  # it is shorter than it was
+            left -= done
+            self._advance(done)
+        return True
+
+
+def same(seen: os.stat_result, entry: FileEntry) -> bool:
+    """Whether this is the regular file that a manifest tells of."""
+    return stat.S_ISREG(seen.st_mode) and seen.st_size == entry.size and seen.st_mtime_ns == entry.mtime_ns
+
+
+def _must_be(seen: os.stat_result, entry: FileEntry) -> None:
+    if not same(seen, entry):
+        raise changed(entry)
+
+
+def changed(entry: FileEntry) -> CacheError:
+    """Say that a file is another than its manifest tells."""
+    return CacheError(
+        f"{entry.path} is not as it was when its cache was completed",
+        hint="see what became of it: ttx cache verify",
+        reason="seed_changed",
+    )
+
+
+def give(made: int, like: os.stat_result) -> None:
+    """Give an open file or folder the owner, mode and times of another; the owner as far as this user may."""
+    with suppress(PermissionError):
+        os.fchown(made, like.st_uid, like.st_gid)
+    os.fchmod(made, stat.S_IMODE(like.st_mode))
+    os.utime(made, ns=(like.st_atime_ns, like.st_mtime_ns))
+
+
+def _clone(origin: int, made: int) -> bool:
+    try:
+        fcntl.ioctl(made, FICLONE, origin)
+    except OSError as error:
+        if error.errno in _UNSUPPORTED:
+            return False
+        raise
+    return True
+
+
+def _some(origin: int, made: int, size: int) -> int:
+    """Copy the next bytes inside the kernel; return how many. Both descriptors move on."""
+    try:
+        return os.copy_file_range(origin, made, size)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+    return os.sendfile(made, origin, None, size)  # from one file system to another, before Linux 5.3
+
+
+def _unlink(name: str, folder: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
