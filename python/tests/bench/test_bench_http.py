@@ -4,17 +4,13 @@ import json
 import socket
 import threading
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from bench_kit import DONE, frame
-from hypothesis import given
-from hypothesis import strategies as st
 
+from ttstack.bench.client.endpoint import Endpoint
 from ttstack.bench.errors import BenchError
 from ttstack.bench.http import Client
-from ttstack.bench.sse import Event, EventParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +54,7 @@ def raw_server(act: bytes | Callable[[socket.socket], None], *, timeout_s: float
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            yield Client("127.0.0.1", listener.getsockname()[1], timeout_s=timeout_s)
+            yield Client(Endpoint("127.0.0.1", listener.getsockname()[1]), timeout_s)
         finally:
             thread.join()
 
@@ -132,12 +128,12 @@ def flooding(link: socket.socket) -> None:
 
 def test_a_flood_ends_with_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """No read ever waits, so no timeout of a socket ends it."""
-    monkeypatch.setattr("ttstack.bench.http._LARGEST", 1 << 40)
+    monkeypatch.setattr("ttstack.bench.client.wire.LARGEST", 1 << 40)
     assert reason_of(flooding, timeout_s=0.05) == "timeout"
 
 
 def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ttstack.bench.http._LARGEST", 1000)
+    monkeypatch.setattr("ttstack.bench.client.wire.LARGEST", 1000)
     assert reason_of(reply(b" " * 5000)) == "protocol"
 
 
@@ -145,10 +141,10 @@ def test_no_listener_is_a_refused_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(BenchError, match="Connection refused") as told:
-        Client("127.0.0.1", port).get("/health")
+        Client(Endpoint("127.0.0.1", port)).get("/health")
     assert told.value.reason == "connect"
     with pytest.raises(BenchError) as told:
-        Client("a..b", 1).get("/health")
+        Client(Endpoint("a..b", 1)).get("/health")
     assert told.value.reason == "connect"
 
 
@@ -160,7 +156,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "url", ["https://127.0.0.1", "127.0.0.1:8000", "http://", "http://h:99999", "http://h/?q", "http://a@h"]
+    "url", ["ftp://127.0.0.1", "127.0.0.1:8000", "http://", "http://h:99999", "http://h/?q", "http://a@h"]
 )
 def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(BenchError):
@@ -168,95 +164,10 @@ def test_other_urls_are_refused(url: str) -> None:
 
 
 def test_urls() -> None:
-    assert Client.of("http://127.0.0.1:8000/") == Client("127.0.0.1", 8000)
-    assert Client.of("http://[::1]:8000/api/", 3) == Client("::1", 8000, "/api", 3)
-
-
-def test_a_stream_keeps_each_arrival() -> None:
-    arrived = threading.Event()
-
-    def act(link: socket.socket) -> None:
-        link.sendall(SSE + frame({"n": 1}))
-        arrived.wait(0.05)
-        link.sendall(frame({"n": 2}) + DONE)
-
-    with raw_server(act) as client:
-        stream = client.stream("/x", {})
-    assert [chunk.body for chunk in stream.chunks] == [{"n": 1}, {"n": 2}]
-    assert stream.chunks[1].at - stream.chunks[0].at > 0.01
-    assert stream.chunks[1].at == stream.seconds
-    assert stream.void == ""
-
-
-@pytest.mark.parametrize(
-    ("body", "void"),
-    [
-        (frame({"n": 1}), "without [DONE]"),
-        (b"", "without [DONE]"),
-        (frame({"error": {"message": "died"}}) + DONE, "died"),
-        (b"event: error\ndata: {}\n\n" + DONE, "an error came"),
-        (b"data: {\n\n" + DONE, "not JSON"),
-        (b"data: \xff\n\n" + DONE, "not UTF-8"),
-    ],
-)
-def test_a_stream_that_went_wrong_is_void(body: bytes, void: str) -> None:
-    with raw_server(SSE + body) as client:
-        assert void in client.stream("/x", {}).void
-
-
-def test_a_stream_that_stays_silent_is_void() -> None:
-    def act(link: socket.socket) -> None:
-        link.sendall(SSE + frame({"n": 1}))
-        link.recv(1)
-
-    with raw_server(act, timeout_s=0.1) as client:
-        stream = client.stream("/x", {})
-    assert "did not answer within" in stream.void
-    assert len(stream.chunks) == 1
-
-
-def test_a_refused_stream_tells_what_the_server_said() -> None:
-    with raw_server(reply(b"no \xff way", "422 X")) as client, pytest.raises(BenchError, match=r"422: no . way"):
-        client.stream("/x", {})
-    with raw_server(reply(b"{}")) as client, pytest.raises(BenchError, match="not a stream"):
-        client.stream("/x", {})
-
-
-EVENTS = st.lists(
-    st.tuples(
-        st.sampled_from(["message", "error"]),
-        st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=8), min_size=1, max_size=3),
-    ),
-    max_size=5,
-)
-
-
-@given(EVENTS, st.sampled_from(["\n", "\r\n", "\r"]), st.lists(st.integers(0, 200), max_size=6), st.booleans())
-def test_events_are_the_same_wherever_the_bytes_are_cut(
-    events: list[tuple[str, list[str]]],
-    end: str,
-    cuts: list[int],
-    bom: bool,  # noqa: FBT001 - drawn by hypothesis
-) -> None:
-    text = ("\ufeff" if bom else "") + f"data: first{end}{end}"
-    for kind, lines in events:
-        text += f": comment{end}id: 3{end}" + (f"event:{kind}{end}" if kind != "message" else "")
-        text += "".join(f"data: {line}{end}" for line in lines) + end
-    text += f": the end{end}:"
-    data = text.encode()
-    parser, found = EventParser(), []
-    places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    for begin, stop in pairwise(places):
-        found += parser.feed(data[begin:stop])
-    assert found == [Event("message", "first"), *(Event(kind, "\n".join(lines)) for kind, lines in events)]
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_events_that_come_byte_by_byte(end: str) -> None:
-    parser, found = EventParser(), []
-    for value in f"\ufeffdata: 日{end}data: b{end}{end}data: c{end}{end}:".encode():
-        found += parser.feed(bytes([value]))
-    assert found == [Event("message", "日\nb"), Event("message", "c")]
+    assert Client.of("http://127.0.0.1:8000/") == Client(Endpoint("127.0.0.1", 8000))
+    assert Client.of("http://[::1]:8000/api/", 3) == Client(Endpoint("::1", 8000, "/api"), 3)
+    assert Endpoint.of("https://h", "secret") == Endpoint("h", 443, "", True, "secret")  # noqa: FBT003 - by place, as a linter takes it for a password
+    assert Endpoint("::1", 8000, "/api").url == "http://[::1]:8000/api"
 
 
 def test_a_request_is_json_in_utf8() -> None:
@@ -271,7 +182,7 @@ def test_a_request_is_json_in_utf8() -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        Client("127.0.0.1", listener.getsockname()[1], "/api").post("/x", {"text": "日本語"})
+        Client(Endpoint("127.0.0.1", listener.getsockname()[1], "/api")).post("/x", {"text": "日本語"})
         thread.join()
     head, body = got[0].split(b"\r\n\r\n", 1)
     assert head.startswith(b"POST /api/x HTTP/1.1\r\n")

@@ -46,7 +46,7 @@ def test_a_right_server_passes_and_every_time_is_kept() -> None:
         ("stream_reason", "streaming", "finish_reason:"),
         ("stream_error", "streaming", "EngineCore died"),
         ("stream_garbage", "streaming", "not JSON"),
-        ("stream_drop", "streaming", "broke off"),
+        ("stream_drop", "streaming", "ended within the answer"),
         ("stream_no_usage", "streaming", "no usage"),
         ("stream_no_done", "streaming", "without [DONE]"),
         ("short", "exact_length", "length that was forced"),

@@ -6,11 +6,13 @@ import http.client
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ttstack.bench.client.types import VoidReason
 from ttstack.bench.errors import BenchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ttstack.bench.client.types import Ask
     from ttstack.bench.http import Client
 
 PATH = "/v1/completions"
@@ -60,25 +62,17 @@ def complete(client: Client, body: Mapping[str, object]) -> Completion:
     )
 
 
-def complete_streamed(client: Client, body: Mapping[str, object]) -> Completion:
+def complete_streamed(client: Client, ask: Ask) -> Completion:
     """Ask for a stream with usage, and put its text together. Raises BenchError when the stream is void."""
-    stream = client.stream(PATH, {**body, "stream": True, "stream_options": {"include_usage": True}})
-    if stream.void:
-        raise BenchError(f"the stream is void: {stream.void}", reason="stream")
-    text, finish, usage, text_at = "", "", None, []
-    for chunk in stream.chunks:
-        if isinstance(chunk.body, dict) and chunk.body.get("usage"):
-            usage = usage_of(chunk.body)
-        if not (isinstance(chunk.body, dict) and chunk.body.get("choices")):
-            continue
-        choice = first_choice(chunk.body)
-        finish = choice.get("finish_reason") or finish
-        if piece := get(choice, "text", str):
-            text += piece
-            text_at.append(chunk.at)
-    if usage is None:
-        raise BenchError("the stream has no usage", reason="answer")
-    return Completion(text, finish, usage, stream.seconds, tuple(text_at))
+    result = client.measure(ask)
+    if result.void is not None:
+        late = result.void.reason is VoidReason.TIMEOUT and result.head_at is None
+        raise BenchError(f"the stream is void: {result.void.detail}", reason="timeout" if late else "stream")
+    assert result.usage is not None  # noqa: S101 - without usage it is void
+    assert result.end_at is not None  # noqa: S101 - as above
+    usage = Usage(result.usage.prompt, result.usage.completion)
+    text_at = tuple(chunk.at for chunk in result.chunks if chunk.shown)
+    return Completion(result.text, result.finish_reason, usage, result.end_at, text_at)
 
 
 def first_choice(body: object) -> Mapping[str, Any]:

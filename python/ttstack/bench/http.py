@@ -1,31 +1,29 @@
-"""A small blocking HTTP/1.1 client that keeps every arrival time. No redirects, no proxies, no retries.
+"""One request at a time, blocking, read by the measuring client's own HTTP. No redirects, proxies, retries.
 
 Times are seconds of the monotonic clock since the request was sent; the connection is open and the body encoded before.
 """
 
 from __future__ import annotations
 
-import http.client
+import http
 import json
+import socket
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from ttstack.bench.client.endpoint import Endpoint
+from ttstack.bench.client.request import ask_bytes, request_bytes
+from ttstack.bench.client.result import Taken, read_result
+from ttstack.bench.client.types import VoidReason
+from ttstack.bench.client.wire import Wire
 from ttstack.bench.errors import BenchError
-from ttstack.bench.sse import EventParser
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from ttstack.bench.sse import Event
-
-    _Reply = tuple[http.client.HTTPResponse, Iterator[tuple[float, bytes]]]
-
-_LARGEST = 64 << 20  # bytes of one answer; more is a server gone wrong
-_PIECE = 65536
+    from ttstack.bench.client.types import Ask, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,184 +36,115 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """One event of a stream, and when the last byte of it was read."""
-
-    at: float
-    body: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A streamed answer. When ``void`` says why, nothing of it may be used as a measurement."""
-
-    chunks: tuple[Chunk, ...]  # JSON events, without [DONE]
-    void: str
-    seconds: float  # until the last byte that was read
-
-
-@dataclass(frozen=True, slots=True)
 class Client:
     """Requests to one server, one connection each. ``timeout_s`` bounds a request from connecting to its last byte."""
 
-    host: str
-    port: int
-    prefix: str = ""
+    endpoint: Endpoint
     timeout_s: float = 120.0
 
     @classmethod
     def of(cls, base_url: str, timeout_s: float = 120.0) -> Client:
-        """Read ``http://host:port[/prefix]``. Raises BenchError for any other URL."""
-        try:
-            parts = urlsplit(base_url)
-            port = parts.port or http.client.HTTP_PORT
-        except ValueError as error:
-            raise BenchError(f"{base_url!r} is not a URL: {error}", reason="connect") from error
-        if parts.scheme != "http" or not parts.hostname or parts.query or parts.fragment or parts.username:
-            raise BenchError(
-                f"cannot use {base_url!r} as a server",
-                hint="give it as http://127.0.0.1:8000",
-                reason="connect",
-            )
-        return cls(parts.hostname, port, parts.path.rstrip("/"), timeout_s)
+        """Read ``http[s]://host[:port][/prefix]``. Raises BenchError for any other URL."""
+        return cls(Endpoint.of(base_url), timeout_s)
 
     def get(self, path: str) -> Answer:
         """Ask for a JSON document. Raises BenchError, but not for a status of 4xx or 5xx."""
-        return self._whole("GET", path, None)
+        return self._answer("GET", path, None)
 
     def post(self, path: str, body: Mapping[str, object]) -> Answer:
         """Send JSON, read JSON. Raises BenchError, but not for a status of 4xx or 5xx."""
-        return self._whole("POST", path, body)
+        return self._answer("POST", path, body)
 
-    def stream(self, path: str, body: Mapping[str, object]) -> Stream:
-        """Send JSON, read server-sent events. Raises BenchError when the stream did not even begin."""
-        with self._asked("POST", path, body) as (reply, pieces):
-            kind = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
-            if reply.status != http.client.OK:
-                detail = b"".join(data for _, data in pieces)[:200].decode("utf-8", "replace")
-                raise BenchError(f"{self._name(path)} answered {reply.status}: {detail}", reason="status")
-            if kind != "text/event-stream":
-                raise BenchError(f"{self._name(path)} answered {kind or 'no type'}, not a stream", reason="protocol")
-            return _events(pieces)
+    def raw(self, path: str) -> tuple[int, bytes]:
+        """Ask for a document that is no JSON: its status and bytes. Raises BenchError."""
+        status, data, _ = self._whole("GET", path, None)
+        return status, data
 
-    def _whole(self, method: str, path: str, body: Mapping[str, object] | None) -> Answer:
-        data, at = b"", 0.0
-        with self._asked(method, path, body) as (reply, pieces):
-            for at, piece in pieces:  # noqa: B007 - the last one's time is the answer's
-                data += piece
+    def measure(self, ask: Ask) -> Result:
+        """Ask for a stream and read all of it; times count from the send. Raises BenchError without a connection."""
+        sent, wire = self._exchange(ask_bytes(self.endpoint, ask), ask.api.value)
+        return read_result(Taken(ask, 0, sent, wire), sent, self.endpoint.token)
+
+    def _answer(self, method: str, path: str, body: Mapping[str, object] | None) -> Answer:
+        status, data, seconds = self._whole(method, path, body)
         try:
-            return Answer(reply.status, _json(data) if data else None, at)
+            return Answer(status, _json(data) if data else None, seconds)
         except ValueError as error:
-            if reply.status >= http.client.BAD_REQUEST:  # the status says enough; proxies answer in HTML
-                return Answer(reply.status, data.decode("utf-8", "replace"), at)
+            if status >= http.HTTPStatus.BAD_REQUEST:  # the status says enough; proxies answer in HTML
+                return Answer(status, data.decode("utf-8", "replace"), seconds)
             what = f"{self._name(path)} did not answer in JSON: {data[:80]!r}"
             raise BenchError(what, reason="not_json") from error
 
-    @contextmanager
-    def _asked(self, method: str, path: str, body: Mapping[str, object] | None) -> Iterator[_Reply]:
-        """Send a request; yield the reply's head and the pieces of its body. Afterwards the connection is closed."""
-        with closing(self._connect()) as link:
-            sock = link.sock  # http.client forgets it once it knows that the server will close
-            begin, reply = self._send(link, method, path, body)
-            with reply:  # it keeps the connection open by itself
-                yield reply, self._pieces(sock, reply, begin)
+    def _whole(self, method: str, path: str, body: Mapping[str, object] | None) -> tuple[int, bytes, float]:
+        data = request_bytes(self.endpoint, method, path, body, keep=False)
+        sent, wire = self._exchange(data, path)
+        head = wire.head
+        if wire.fault is not None or head is None:
+            fault = wire.fault
+            reason = _REASONS.get(fault.reason, "protocol") if fault is not None else "protocol"
+            raise BenchError(f"{self._name(path)}: {fault.detail if fault else 'no answer'}", reason=reason)
+        if 300 <= head.status < 400:  # noqa: PLR2004 - the class of redirects
+            where = head.headers.get("location")
+            raise BenchError(f"{self._name(path)} redirects to {where}, which is never followed", reason="redirect")
+        coding = head.headers.get("content-encoding", "identity").lower()
+        if coding != "identity":
+            what = f"{self._name(path)} answered compressed ({coding}), though that was not asked for"
+            raise BenchError(what, reason="protocol")
+        return head.status, wire.body().data, wire.stamps[-1] - sent
 
-    def _connect(self) -> http.client.HTTPConnection:
-        link = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout_s)
+    def _exchange(self, data: bytes, path: str) -> tuple[float, Wire]:
+        """Send a request; return when, and its answer as far as it came. Raises BenchError without a connection."""
+        until = time.monotonic() + self.timeout_s
+        with closing(self._connect(path)) as sock:
+            wire, sent = Wire(), time.monotonic()
+            try:
+                with suppress(
+                    ConnectionError
+                ):  # a server may refuse before it has read everything: the answer says why
+                    sock.sendall(data)
+                while not wire.whole and wire.fault is None:
+                    sock.settimeout(max(0.0, until - time.monotonic()) or None)
+                    count = sock.recv_into(wire.room())
+                    if count == 0:
+                        wire.ended()
+                    elif not wire.took(count) and time.monotonic() >= until:
+                        wire.late(self.timeout_s)
+            except TimeoutError:
+                wire.late(self.timeout_s)
+            except OSError:
+                wire.ended()
+        return sent, wire
+
+    def _connect(self, path: str) -> socket.socket:
+        endpoint = self.endpoint
         try:
-            link.connect()
+            sock = socket.create_connection((endpoint.host, endpoint.port), self.timeout_s)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self._secured(sock) if endpoint.tls else sock
         except TimeoutError as error:
-            raise self._late() from error
+            what = f"{self._name(path)} did not take a connection within {self.timeout_s:g} s"
+            raise BenchError(what, reason="timeout") from error
         except (OSError, UnicodeError) as error:  # UnicodeError: a host name that cannot be one
             why = getattr(error, "strerror", None) or error
-            raise BenchError(f"cannot connect to {self._name()}: {why}", reason="connect") from error
-        return link
+            raise BenchError(f"cannot connect to {self.endpoint.url}: {why}", reason="connect") from error
 
-    def _send(
-        self, link: http.client.HTTPConnection, method: str, path: str, body: Mapping[str, object] | None
-    ) -> tuple[float, http.client.HTTPResponse]:
-        data = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-        headers = {"Accept": "application/json, text/event-stream", "Connection": "close"}
-        if data is not None:
-            headers["Content-Type"] = "application/json"
-        begin = time.monotonic()
+    def _secured(self, sock: socket.socket) -> socket.socket:
+        from ttstack.bench.client.tls import tls_context  # noqa: PLC0415 - not for a server on this host
+
         try:
-            link.request(method, self.prefix + path, data, headers)
-            reply = link.getresponse()
-        except TimeoutError as error:
-            raise self._late() from error
-        except (OSError, http.client.HTTPException) as error:
-            raise BenchError(f"{self._name(path)} broke off: {error!r}", reason="protocol") from error
-        if 300 <= reply.status < 400:  # noqa: PLR2004 - the class of redirects
-            where = reply.getheader("Location")
-            raise BenchError(f"{self._name(path)} redirects to {where}, which is never followed", reason="redirect")
-        return begin, reply
-
-    def _pieces(
-        self, sock: socket.socket, reply: http.client.HTTPResponse, begin: float
-    ) -> Iterator[tuple[float, bytes]]:
-        """Yield bytes as they come, each piece with its time; raise BenchError when they stop too early."""
-        size = 0
-        try:
-            while True:
-                left = begin + self.timeout_s - time.monotonic()
-                if left <= 0:
-                    raise self._late()
-                if sock.fileno() >= 0:  # closed once the whole body is there
-                    sock.settimeout(left)
-                data = reply.read1(_PIECE)
-                at = time.monotonic() - begin
-                size += len(data)
-                if size > _LARGEST:
-                    raise BenchError(f"{self._name()} answered more than {_LARGEST} bytes", reason="protocol")
-                yield at, data
-                if not data:  # the end, which has its time as well
-                    break
-        except TimeoutError as error:
-            raise self._late() from error
-        except (OSError, http.client.HTTPException) as error:
-            raise BenchError(f"{self._name()} broke off within an answer: {error!r}", reason="protocol") from error
-        if reply.length:
-            raise BenchError(f"{self._name()} broke off {reply.length} bytes early", reason="protocol")
-
-    def _late(self) -> BenchError:
-        return BenchError(f"{self._name()} did not answer within {self.timeout_s:g} s", reason="timeout")
+            return tls_context(self.endpoint).wrap_socket(sock, server_hostname=self.endpoint.host)
+        except BaseException:
+            sock.close()
+            raise
 
     def _name(self, path: str = "") -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}{self.prefix}{path}"
+        return f"{self.endpoint.url}{path}"
 
 
-def _events(pieces: Iterator[tuple[float, bytes]]) -> Stream:
-    parser, chunks, done, void, at = EventParser(), list[Chunk](), False, "", 0.0
-    try:
-        for at, data in pieces:
-            for event in parser.feed(data):
-                if event.data == "[DONE]":
-                    done = True
-                    break
-                chunk, fault = _chunk(event, at)
-                void = void or fault
-                chunks.extend([chunk] if chunk else [])
-            if done:
-                break
-    except BenchError as error:
-        void = void or error.message
-    except UnicodeDecodeError:
-        void = void or "the stream is not UTF-8"
-    void = void or ("" if done else "it ended without [DONE]")
-    return Stream(tuple(chunks), void, at)
-
-
-def _chunk(event: Event, at: float) -> tuple[Chunk | None, str]:
-    """Read one event: its chunk, and why the stream is void from here. An error may come inside a 200 stream."""
-    try:
-        body = _json(event.data.encode())
-    except ValueError:
-        return None, f"an event is not JSON: {event.data[:80]!r}"
-    if event.kind == "error" or (isinstance(body, dict) and body.get("error")):
-        return None, f"an error came inside the stream: {event.data[:200]}"
-    return Chunk(at, body), ""
+_REASONS = {
+    VoidReason.TIMEOUT: "timeout",
+    VoidReason.REDIRECT: "redirect",
+}
 
 
 def _json(data: bytes) -> Any:  # noqa: ANN401 - any JSON value

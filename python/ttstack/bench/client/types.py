@@ -6,7 +6,6 @@ that it is a difference. A request with ``void`` set is counted, and none of its
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
@@ -85,7 +84,6 @@ class VoidReason(Enum):
     OUTPUT_LENGTH = "output_length"
     FINISH_REASON = "finish_reason"  # forced length, but another reason than "length"
     CACHE_HIT = "cache_hit"
-    STOPPED = "stopped"  # the load ended first
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +223,16 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop, in seconds."""
+
+    timeout_s: float = 600.0  # of each request, from its send to the last byte of its answer
+    duration_s: float | None = None  # after that no more are sent
+    connect_s: float = 30.0
+    watch_cache: bool = True  # read the server's /metrics before and after
+
+
+@dataclass(frozen=True, slots=True)
 class Lag:
     """How late the client's own loop woke up, seconds; ``samples`` is how often that was looked at."""
 
@@ -248,6 +256,7 @@ class LoadResult:
     requests: int
     voids: Mapping[VoidReason, int]
     cache_hits: float | None = None  # prompt tokens from a prefix cache, by the server's /metrics; None: not told
+    may_hit_cache: bool = False  # whether all asks allow that
 
     @property
     def valid(self) -> tuple[Result, ...]:
@@ -267,6 +276,8 @@ class LoadResult:
             reasons.append(f"the client used {self.cpu_share:.0%} of a core; at most {MAX_CPU_SHARE:.0%} may be")
         if self.lag.p99 > MAX_LAG_S:
             reasons.append(f"the client's loop was {self.lag.p99 * 1e3:.1f} ms late (p99)")
+        if self.cache_hits and not self.may_hit_cache:
+            reasons.append(f"{self.cache_hits:g} prompt tokens came from a prefix cache meanwhile")
         reasons += [f"{count} of {self.requests} void: {reason.value}" for reason, count in self.voids.items()]
         return tuple(reasons)
 
@@ -282,8 +293,3 @@ class LoadResult:
         last = [result.last_at for result in self.valid if result.last_at is not None]
         span = max(last) - min(sent) if sent and last else 0.0
         return self.output_tokens / span if span > 0 else None
-
-
-def count_voids(results: tuple[Result, ...]) -> Mapping[VoidReason, int]:
-    """Count the void requests by reason."""
-    return Counter(result.void.reason for result in results if result.void is not None)
