@@ -7,34 +7,45 @@ from typing import TYPE_CHECKING
 
 import pytest
 from containers_kit import Host
-
-from ttstack.sim.model import make_model
+from quick_arm import make_shelf
+from stand_in_nodes import stand_in_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stand_in_nodes import Numbers
+
 PINS = Path(__file__).resolve().parents[3] / "pins"
-MODELS = 'schema = 1\n[tiny]\npath = "../model"\nserved_name = "tiny"\nrevision = "local"\ncache_gb = 0.001\n'
 
 
 def make_base(base: Path) -> Path:
     shutil.copytree(PINS, base / "pins")
-    (base / "arms").mkdir()
-    (base / "arms" / "models.toml").write_text(MODELS)
-    make_model(base / "model", max_len=2048)
+    make_shelf(base)
     return base
 
 
-@pytest.fixture
-def bare_host(tmp_path: Path) -> Host:
-    return Host(make_base(tmp_path))
-
-
-@pytest.fixture
-def host(bare_host: Host, sim_image: str) -> Iterator[Host]:
-    assert sim_image
+@pytest.fixture(scope="session")
+def node_numbers() -> Iterator[Numbers]:
     if os.geteuid() != 0:
         pytest.skip("only root makes device nodes")
-    bare_host.make_nodes()
-    yield bare_host
-    bare_host.end_all()
+    with stand_in_nodes(4) as numbers:
+        yield numbers
+
+
+@pytest.fixture
+def host(tmp_path: Path, sim_image: str, node_numbers: Numbers) -> Iterator[Host]:
+    assert sim_image
+    yield from _host(Host(make_base(tmp_path), numbers=node_numbers[:2]))
+
+
+@pytest.fixture
+def wide_host(tmp_path: Path, sim_image: str, node_numbers: Numbers) -> Iterator[Host]:
+    """One with as many cards as there are stand-ins for."""
+    assert sim_image
+    yield from _host(Host(make_base(tmp_path), numbers=node_numbers))
+
+
+def _host(made: Host) -> Iterator[Host]:
+    made.make_nodes()
+    yield made
+    made.end_all()

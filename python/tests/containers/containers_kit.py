@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from quick_arm import write_arm
+from stand_in_nodes import ALWAYS_THERE
 
 from ttstack.arm.load import load
 from ttstack.arm.shelf import find_shelf
@@ -34,35 +36,9 @@ if TYPE_CHECKING:
 
     from ttstack.records.log import RunRecord
 
-ARM = """\
-schema = 1
-description = "a quick simulated engine in a container"
-pin = "sim-image"
-model = "tiny"
-[engine]
-kind = "sim"
-runtime = "docker"
-port = {port}
-boot_timeout_s = {boot_timeout_s}
-stop_grace_s = {stop_grace_s}
-[engine.args]
-max-model-len = 2048
-max-num-seqs = 8
-sim-boot-ms = {boot_ms}
-sim-teardown-ms = 10
-sim-prefill-rate = 0
-sim-token-ms = 0
-{args}
-[cards]
-{cards}
-[expect]
-banners = ["re:multidevice with [0-9] devices"]
-max_model_len = 2048
-"""
 FIRST = 'ids = ["0000:01:00.0"]'
 
-# Character devices that are always there, that anybody may open, and that nobody does: the kernel's full and random.
-NODES = ((1, 7), (1, 8))
+SECOND = 'ids = ["0000:02:00.0"]'
 
 
 class Silent:
@@ -84,46 +60,39 @@ class Silent:
         """Hear."""
 
 
-def free_port() -> int:
-    """Find a port that nobody has now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def docker(*words: str, check: bool = True) -> str:
-    """Call docker; return what it printed."""
-    done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=120, check=False)
-    assert not check or done.returncode == 0, f"docker {' '.join(words)}: {done.stderr}"
+def docker(*words: str, check: bool = True, program: str = "docker") -> str:
+    """Call docker, or podman; return what it printed."""
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=120, check=False)
+    assert not check or done.returncode == 0, f"{program} {' '.join(words)}: {done.stderr}"
     return done.stdout
 
 
 @dataclass
 class Host:
-    """A host in a folder of its own."""
+    """A host in a folder of its own. ``numbers``: major and minor of its cards' nodes."""
 
     base: Path
+    runtime: str = "docker"
+    numbers: Sequence[Sequence[int]] = ALWAYS_THERE
 
     @property
     def places(self) -> Places:
         """Where its things are; its cards are no simulated ones to ttx."""
-        roots = make_host(self.base / "tree", cards=len(NODES))
+        roots = make_host(self.base / "tree", cards=len(self.numbers))
         return Places(self.base / "state", self.base / "locks", self.base / "cache", roots, simulated=False)
 
     def make_nodes(self) -> None:
-        """Put device nodes in the place of the simulated host's files."""
-        for number, (major, minor) in enumerate(NODES):
+        """Put device nodes in the place of the simulated host's files, and keep for ``find_host`` what it is."""
+        for number, (major, minor) in enumerate(self.numbers):
             node = self.places.roots.dev / "tenstorrent" / str(number)
             node.unlink()
             os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(major, minor))
+        (self.base / "host.json").write_text(json.dumps([self.runtime, self.numbers]))
 
-    def arm(self, name: str = "quick", *faults: str, cards: str = "count = 1", **more: float) -> Path:
+    def arm(self, name: str = "quick", *faults: str, cards: str = "count = 1", **more: object) -> Path:
         """Write an arm's file."""
-        given = {"port": free_port(), "boot_timeout_s": 60, "stop_grace_s": 10, "boot_ms": 40, **more}
-        args = f"sim-fault = {json.dumps(faults)}" if faults else ""
-        path = self.base / "arms" / f"{name}.toml"
-        path.write_text(ARM.format(args=args, cards=cards, **given))
-        return path
+        given = {"runtime": self.runtime, "boot_timeout_s": 60, "stop_grace_s": 10, **more}
+        return write_arm(self.base, name, *faults, cards=cards, **given)
 
     def execute(self, arm: Path, verb: Literal["run", "up"] = "run", **options: object) -> Result:
         """Run an arm in this process."""
@@ -164,10 +133,17 @@ class Host:
         """Say how each card is."""
         return [view.state for view in look(self.places)]
 
+    def engine(self, *words: str, check: bool = True) -> str:
+        """Call this host's engine of containers; return what it printed."""
+        return docker(*words, check=check, program=self.runtime)
+
     def containers(self) -> list[str]:
         """List the containers of this host's runs."""
-        runs = [folder.run for folder in run_folders(self.places.state)]
-        return [each for run in runs for each in docker("ps", "-aq", "--filter", f"label=ttstack.run={run}").split()]
+        ids = self.engine("ps", "-aq", "--no-trunc", "--filter", "label=ttstack.run").split()
+        runs = {folder.run for folder in run_folders(self.places.state)} if ids else set()
+        # One may be removed between the two questions: what the second does not know is not there.
+        told = json.loads(self.engine("container", "inspect", *ids, check=False)) if ids else []
+        return [entry["Id"] for entry in told if entry["Config"]["Labels"]["ttstack.run"] in runs]
 
     def log(self, run: str) -> str:
         """Read a run's log."""
@@ -187,7 +163,7 @@ class Host:
 
     def clean(self) -> bool:
         """Whether nothing of any run is left."""
-        return self.containers() == [] and self.slots() == ["free"] * len(NODES)
+        return self.containers() == [] and self.slots() == ["free"] * len(self.numbers)
 
     def end_all(self) -> None:
         """Leave nothing behind, whatever the test did."""
@@ -196,12 +172,18 @@ class Host:
             if state is not None and process.alive(state.supervisor):
                 process.send(state.supervisor, signal.SIGKILL)
         for each in self.containers():
-            docker("rm", "-f", each, check=False)
+            self.engine("rm", "-f", each, check=False)
+
+
+def find_host(base: Path) -> Host:
+    """Find a host that another process made."""
+    runtime, numbers = json.loads((base / "host.json").read_text())
+    return Host(base, runtime, numbers)
 
 
 def main(base: str, verb: Literal["run", "up"], arm: str, wait_s: str) -> int:
     """Run an arm; see the module."""
-    result = Host(Path(base)).execute(Path(arm), verb, wait_s=float(wait_s))
+    result = find_host(Path(base)).execute(Path(arm), verb, wait_s=float(wait_s))
     error = result.error
     told = {"run": result.run, "reason": error.reason if error else "", "text": str(error) if error else ""}
     sys.stdout.write(json.dumps(told))

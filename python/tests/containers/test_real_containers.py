@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
-import signal
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from containers_kit import FIRST, docker
+from containers_kit import FIRST, SECOND, docker
 
 from ttstack.arm.load import load
 from ttstack.arm.shelf import find_shelf
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
     from containers_kit import Host
 
 pytestmark = pytest.mark.docker
-
-SECOND = 'ids = ["0000:02:00.0"]'
 
 
 def test_a_whole_run_ends_with_a_record_and_leaves_nothing(host: Host) -> None:
@@ -94,45 +89,6 @@ def test_two_arms_run_on_two_cards_and_a_mesh_waits_for_both(host: Host) -> None
     host.ttx("down", run)
     assert host.clean()
     assert [host.record(each).outcome for each in (one.run, two.run, run)] == ["ok"] * 3
-
-
-def test_of_two_that_race_for_one_card_one_wins(host: Host) -> None:
-    arms = [host.arm(name, "hang:mesh", cards=FIRST) for name in ("left", "right")]
-    until = time.monotonic() + 40
-    rounds = 0
-    while rounds < 5 or (rounds < 50 and time.monotonic() < until):
-        rounds += 1
-        racers = [host.start("up", arm) for arm in arms]
-        assert wait_until(lambda racers=racers: any(each.poll() is not None for each in racers), 60)  # type: ignore[misc]
-        (loser,) = [each for each in racers if each.poll() is not None]
-        (winner,) = [each for each in racers if each is not loser]
-        out, err = loser.communicate()
-        assert (loser.returncode, json.loads(out)["reason"]) == (3, "busy"), err
-        assert wait_until(lambda: len(host.containers()) == 1, 30)
-        winner.send_signal(signal.SIGTERM)
-        winner.communicate(timeout=60)
-        assert winner.returncode == 130
-        assert host.clean()
-    assert len(host.records()) == 2 * rounds
-    assert {run.outcome for run in host.records()} == {"refused", "interrupted"}
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_at_any_moment_leaves_nothing(host: Host, number: signal.Signals) -> None:
-    arm = host.arm()
-    moments = random.Random(number)  # noqa: S311 - which moments are tried must be the same each time
-    seen = set()
-    for _ in range(4):
-        ttx = host.start("run", arm)
-        time.sleep(moments.uniform(0.1, 3.0))
-        ttx.send_signal(number)
-        ttx.communicate(timeout=90)
-        seen.add(ttx.returncode)
-        closed = wait_until(lambda: all(run.closed is not None for run in host.records()), 60)
-        assert closed, [run.outcome for run in host.records()]
-        assert wait_until(host.clean, 30), (host.containers(), host.slots())
-    assert seen <= {0, 130, -number}
-    assert {run.outcome for run in host.records()} <= {"ok", "interrupted", "aborted"}
 
 
 def test_an_engine_that_ignores_sigterm_is_killed_by_docker_and_says_so(host: Host) -> None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
+from quick_arm import make_shelf, write_arm
 
 from ttstack.arm.load import load
 from ttstack.arm.shelf import find_shelf
@@ -24,7 +23,6 @@ from ttstack.run.link import python_path
 from ttstack.run.runtime import RUN_VARIABLE
 from ttstack.run.work import Options
 from ttstack.sim.host import make_host
-from ttstack.sim.model import make_model
 from ttstack.slots.view import look
 
 if TYPE_CHECKING:
@@ -33,31 +31,6 @@ if TYPE_CHECKING:
     from ttstack.records.log import RunRecord
     from ttstack.records.store import Store
     from ttstack.run.flow import Result
-
-ARM = """\
-schema = 1
-description = "a quick simulated engine"
-pin = "sim"
-model = "tiny"
-[engine]
-kind = "sim"
-port = {port}
-boot_timeout_s = {boot_timeout_s}
-stop_grace_s = {stop_grace_s}
-[engine.args]
-max-model-len = 2048
-max-num-seqs = 8
-sim-boot-ms = {boot_ms}
-sim-teardown-ms = 10
-sim-prefill-rate = 0
-sim-token-ms = 0
-{args}
-[cards]
-{cards}
-[expect]
-banners = ["re:multidevice with [0-9] devices", "re:GPU KV cache size: [0-9,]+ tokens"]
-max_model_len = 2048
-"""
 
 
 @dataclass
@@ -83,12 +56,6 @@ class Recorder:
         self.tail = list(lines)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @dataclass
 class World:
     """A simulated host with its arms in a folder of its own."""
@@ -101,12 +68,8 @@ class World:
         roots = make_host(self.base / "state" / "sim-host" / "tree", cards=2)
         self.places = find_places(simulated=True, environ=self.environ, roots=roots)
 
-    def arm(self, name: str = "quick", *faults: str, cards: str = "count = 1", **more: float) -> Path:
-        given = {"port": free_port(), "boot_timeout_s": 20, "stop_grace_s": 5, "boot_ms": 40, **more}
-        args = f"sim-fault = {json.dumps(faults)}" if faults else ""
-        path = self.base / "arms" / f"{name}.toml"
-        path.write_text(ARM.format(args=args, cards=cards, **given))
-        return path
+    def arm(self, name: str = "quick", *faults: str, cards: str = "count = 1", **more: object) -> Path:
+        return write_arm(self.base, name, *faults, cards=cards, **more)
 
     def execute(self, arm: Path, verb: Literal["run", "up"] = "run", **options: object) -> Result:
         asked = load(str(arm), find_shelf(self.base / "arms", {}, self.base))
@@ -191,11 +154,7 @@ def pins() -> Path:
 @pytest.fixture
 def world(tmp_path: Path, pins: Path) -> Iterator[World]:
     shutil.copytree(pins, tmp_path / "pins")
-    (tmp_path / "arms").mkdir()
-    (tmp_path / "arms" / "models.toml").write_text(
-        'schema = 1\n[tiny]\npath = "../model"\nserved_name = "tiny"\nrevision = "local"\ncache_gb = 0.001\n'
-    )
-    make_model(tmp_path / "model", max_len=2048)
+    make_shelf(tmp_path)
     environ = {
         **os.environ,
         "TTX_STATE": str(tmp_path / "state"),
