@@ -76,6 +76,15 @@ class Containers:
     troubles: tuple[str, ...] = ()  # one sentence for each engine that could not be asked
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the engines say of their containers, each with how it was asked. Without troubles there are no others."""
+
+    entries: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = ()  # e.g. ("docker", "--host", "unix://..."), entry
+    absent: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = ()
+
+
 class _TroubleError(Exception):
     """An engine did not tell what it was asked; the text is the sentence."""
 
@@ -104,19 +113,35 @@ def look(
 
     Podman tells a user's own containers only; what those of others have open, the processes tell. Raises nothing.
     """
-    socket = socket or DOCKER_SOCKET
-    found: dict[str, Container] = {}
-    absent: list[str] = []
-    troubles: list[str] = []
     if not cards:
         return Containers()
+    told = describe(_STATES, run=run, environ=environ, socket=socket)
+    found = {
+        container.id: container
+        for command, entry in told.entries
+        if (container := _container(command[0], entry, cards, roots)) is not None
+    }
+    return Containers(tuple(found.values()), told.absent, told.troubles)
+
+
+def describe(
+    states: Mapping[str, Sequence[str]],
+    *,
+    run: Runner = run_command,
+    environ: Mapping[str, str] = os.environ,
+    socket: Path | None = None,
+) -> Described:
+    """Ask every engine of this host to describe its containers that are in one of ``states``, by engine.
+
+    Podman tells a user's own containers only. Raises nothing.
+    """
+    socket = socket or DOCKER_SOCKET
+    entries: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+    absent: list[str] = []
+    troubles: list[str] = []
     for engine, command in _engines(environ, socket):
         try:
-            found |= {
-                container.id: container
-                for entry in _inspect(engine, command, run)
-                if (container := _container(engine, entry, cards, roots)) is not None
-            }
+            entries += [(tuple(command), entry) for entry in _inspect(engine, command, run, states[engine])]
         except FileNotFoundError:
             if engine == "docker" and socket.exists():
                 troubles.append(f"docker's socket {socket} is here, but no docker program on PATH")
@@ -124,7 +149,7 @@ def look(
                 absent.append(f"no {engine} here")
         except _TroubleError as trouble:
             troubles.append(str(trouble))
-    return Containers(tuple(found.values()), tuple(absent), tuple(dict.fromkeys(troubles)))
+    return Described(tuple(entries), tuple(absent), tuple(dict.fromkeys(troubles)))
 
 
 def _engines(environ: Mapping[str, str], socket: Path) -> Iterator[tuple[str, list[str]]]:
@@ -140,9 +165,9 @@ def _engines(environ: Mapping[str, str], socket: Path) -> Iterator[tuple[str, li
     yield "podman", ["podman"]
 
 
-def _inspect(engine: str, command: list[str], run: Runner) -> list[dict[str, Any]]:
-    """Describe the running containers. Raises FileNotFoundError and _TroubleError."""
-    asked = _STATES[engine] if engine == "docker" else ()
+def _inspect(engine: str, command: list[str], run: Runner, wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """Describe the containers that are in one of the wanted states. Raises FileNotFoundError and _TroubleError."""
+    asked = wanted if engine == "docker" else ()
     states = [word for state in asked for word in ("--filter", f"status={state}")]
     for _ in range(_TRIES):
         listed = _call(engine, [*command, "ps", "--all", "--no-trunc", "--quiet", *states], run)
@@ -153,17 +178,17 @@ def _inspect(engine: str, command: list[str], run: Runner) -> list[dict[str, Any
             return []
         told = _call(engine, [*command, "container", "inspect", *ids], run)
         if told.code == 0:
-            return [entry for entry in _parse(engine, told.out) if _has_devices(engine, entry)]
+            return [entry for entry in _parse(engine, told.out) if _is_wanted(engine, entry, wanted)]
         if "no such" not in told.err.lower():
             raise _TroubleError(_why(engine, "inspect", told))
         # One ended meanwhile, and another may have begun: look again.
     raise _TroubleError(f"{engine}'s containers come and go too fast to be looked at")
 
 
-def _has_devices(engine: str, entry: dict[str, Any]) -> bool:
-    """Whether a container is in a state with devices; one that does not tell its state is."""
+def _is_wanted(engine: str, entry: dict[str, Any], wanted: Sequence[str]) -> bool:
+    """Whether a container is in a wanted state; one that does not tell its state is."""
     state = str((entry.get("State") or {}).get("Status") or "").lower()
-    return engine == "docker" or not state or state in _STATES[engine]
+    return engine == "docker" or not state or state in wanted
 
 
 def _call(engine: str, argv: list[str], run: Runner) -> Answer:
