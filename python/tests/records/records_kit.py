@@ -14,6 +14,7 @@ from ttstack.records.statistics import summarise
 from ttstack.records.types import (
     AskedRecord,
     CacheAsked,
+    CacheWork,
     CardSeen,
     Cell,
     ClientSeen,
@@ -49,7 +50,15 @@ MEASURED = Measured(
     cells=(CELL,),
     settings={"seed": 7},
 )
-OBSERVED = Observed((CardSeen("a1", "0000:01:00.0", "/dev/tenstorrent/0"),), ("up",), "/m", 4096, 17, cache="cold")
+OBSERVED = Observed(
+    (CardSeen("a1", "0000:01:00.0", "/dev/tenstorrent/0"),),
+    ("up",),
+    "/m",
+    4096,
+    17,
+    cache="cold",
+    cache_work=CacheWork("0123456789abcdef", 1.5, 4096, "fedcba9876543210", 1024, "w1: it is empty"),
+)
 
 
 def asked(arm: dict[str, Json] | None = None) -> AskedRecord:

@@ -81,6 +81,17 @@ def test_a_line_of_before_the_cells_is_read_with_none() -> None:
     assert (read.cells, read.settings, read.outputs) == ((), {}, {})
 
 
+def test_a_line_of_before_the_work_on_caches_is_read_with_none() -> None:
+    old = close_line()
+    observed: Any = old["observed"]
+    old["observed"] = {key: value for key, value in observed.items() if key != "cache_work"}
+    assert violation(old, strict=True)
+    assert violation(old, strict=False) is None
+    read = parse.closed(old).observed
+    assert read is not None
+    assert read.cache_work is None
+
+
 def test_a_void_cell_is_not_quotable() -> None:
     void = replace(CELL, reasons=("the client was busy",))
     line = close_line(measured=replace(MEASURED, cells=(CELL, void)))

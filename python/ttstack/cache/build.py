@@ -20,7 +20,7 @@ from ttstack.cache.dirs import (
     write_in_need,
 )
 from ttstack.cache.errors import CacheError, CacheRefusedError, NoSuchCacheError
-from ttstack.cache.lock import KeyLock, is_local
+from ttstack.cache.lock import KeyLock, alone, is_local
 from ttstack.cache.marker import read_marker, touch_used, write_marker
 from ttstack.cache.registry import locked
 from ttstack.cache.roots import reserving
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 _ROUNDS = 3  # a cache is found broken, removed, and made
 
-Warmth = Literal["hit", "seed", "cold", "rebuilt"]
-"""hit: a complete one; seed: new, with files of another; cold: new; rebuilt: new, in the place of a useless one."""
+Warmth = Literal["hit", "seed", "cold"]
+"""hit: a complete one; seed: a new one that begins with the files of another; cold: a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,20 +208,28 @@ def _use(start: Start, marker: Marker) -> Held:
 def _look_through(start: Start, held: Held) -> str:
     """Look through a complete cache; say what is wrong, once it is marked as broken and let go."""
     try:
-        faults = verify(held.folder)
-        if not faults:
+        fault = _fault(start, held)
+        if not fault:
             touch_used(held.folder)
             return ""
-        fault = f"{faults[0].path}: {faults[0].text}"
         with locked(start.root):
-            now_there = read_marker(held.folder)
-            if now_there == held.marker:
+            if read_marker(held.folder) == held.marker:
                 write_in_need(held.folder, replace(held.marker, state="broken", reason=fault))
     except BaseException:
         os.close(held.lock)
         raise
     os.close(held.lock)
     return fault
+
+
+def _fault(start: Start, held: Held) -> str:
+    found = verify(held.folder)
+    # What came later is another run's, which may be writing it just now; a temporary file is never loaded.
+    against = [fault for fault in found if fault.listed]
+    later = [fault for fault in found if not fault.listed and fault.kind != "leftover"]
+    if not against and later and alone(start.root, held.lock):
+        against = later
+    return f"{against[0].path}: {against[0].text}" if against else ""
 
 
 def _bury(start: Start, seen: Directory, in_use: Callable[[Directory], str]) -> _Remains:
@@ -240,7 +248,6 @@ def _bury(start: Start, seen: Directory, in_use: Callable[[Directory], str]) -> 
 
 def _seeded(start: Start, held: Held, tell: Callable[[str], None], progress: Callable[[int, int], None] | None) -> Held:
     """Begin a new cache with the files of another one, when there is one whose files must be the same."""
-    held = replace(held, warmth="rebuilt" if held.replaced else "cold")
     try:
         chosen = choose(start.root, start.inputs, in_name=start.in_name, checkpoint=start.checkpoint)
         if chosen.key is None:

@@ -90,6 +90,16 @@ def to_shared(root: Path, handle: int) -> None:
             raise CacheError(f"cannot share the lock of a cache under {root}: {error.strerror}") from error
 
 
+def alone(root: Path, handle: int) -> bool:
+    """Whether nobody else has a reader's lock that we hold, at this moment. Raises CacheError."""
+    with _guarded(root, make=True):
+        only = _could(handle, fcntl.LOCK_EX)
+        # An attempt that fails has let go of the lock, too (flock(2)); the guard kept builders out meanwhile.
+        if not _could(handle, fcntl.LOCK_SH):
+            raise CacheError(f"the lock of a cache under {root} was lost", hint="who has it: lslocks")
+        return only
+
+
 def state(root: Path, key: str) -> LockState:
     """Look who has a key's lock, without making anything. Raises CacheError when that cannot be learned."""
     path = root / LOCKS / key

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PHASES = {
     "check": "what is asked can be run",
     "slot": "cards",
+    "cache": "tensor cache: there, or room for it",
     "boot": "engine",
     "identify": "what runs is what was asked",
     "measure": "suite",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ttstack.records.log import RunRecord
-    from ttstack.records.types import Closed, Json
+    from ttstack.records.types import CacheWork, Closed, Json
 
 Mark = Literal["", "good", "bad", "unknown"]
 _STYLE = {"": "", "good": "green", "bad": "bold red", "unknown": "yellow"}
@@ -139,6 +139,14 @@ def _observed(closed: Closed) -> Iterator[Row]:
     for name, value in rows.items():
         if value is not None:
             yield Row(name, str(value))
+    if seen.cache_work is not None:
+        yield Row("cache work", _work(seen.cache_work))
+
+
+def _work(work: CacheWork) -> str:
+    written = f"{work.bytes_written / 1e9:.3f} GB written in {work.seconds:.1f} s"
+    seeded = f", {work.seeded_bytes / 1e9:.3f} GB seeded from {work.seeded_from}" if work.seeded_from else ""
+    return f"{written}{seeded}{f', in the place of one that was of no use: {work.replaced}' if work.replaced else ''}"
 
 
 def _identity(closed: Closed) -> Iterator[Row]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ttstack.records.types import (
     AskedRecord,
     CacheAsked,
+    CacheWork,
     CardSeen,
     Cell,
     ClientSeen,
@@ -66,7 +67,9 @@ def closed(line: Mapping[str, Any]) -> Closed:
 
 def _observed(table: Mapping[str, Any]) -> Observed:
     cards = tuple(_plain(CardSeen, card) for card in table["cards"])
-    return _plain(Observed, table, cards=cards, banners=tuple(table["banners"]))
+    work = table.get("cache_work")
+    cache_work = None if work is None else _plain(CacheWork, work)
+    return _plain(Observed, table, cards=cards, banners=tuple(table["banners"]), cache_work=cache_work)
 
 
 def _identity(table: Mapping[str, Any]) -> Identity:

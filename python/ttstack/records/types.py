@@ -15,6 +15,8 @@ Outcome = Literal["ok", "refused", "failed", "aborted", "interrupted"]
 """How a run ended. ``aborted`` is also what a reader calls a run that was never closed."""
 
 CacheState = Literal["hit", "seed", "cold"]
+"""hit: there was a complete one; seed: a new one that began with another one's files; cold: a new one."""
+
 Verdict = Literal["confirmed", "refused", "unknown"]
 
 
@@ -92,6 +94,21 @@ class CardSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheWork:
+    """What a run did to the tensor cache. ``seconds``: from the first look at it until it was complete, or given up.
+
+    For a cache that was there (``hit``) that is the look alone.
+    """
+
+    key: str
+    seconds: float
+    bytes_written: int  # by the engine, not by seeding
+    seeded_from: str = ""  # the key of the cache whose files it began with
+    seeded_bytes: int = 0
+    replaced: str = ""  # what was wrong with the one that was in its place
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """What was seen of the run itself; None and empty mean: not seen."""
 
@@ -104,6 +121,7 @@ class Observed:
     cache_dir: str | None = None
     cache: CacheState | None = None
     log: str | None = None  # path of the run's log
+    cache_work: CacheWork | None = None
 
 
 @dataclass(frozen=True, slots=True)
