@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from ttstack.arm.key import cache_key
 from ttstack.cache import lock
 from ttstack.cache.errors import CacheError, CacheRefusedError
+from ttstack.cache.manifest import is_ours
 from ttstack.cache.room import Item, Share, share_out
 from ttstack.cache.survey import survey
 from ttstack.cache.tree import JIT
@@ -145,7 +146,7 @@ def reserve(root: Path, want: Wanted, *, roots: Sequence[Path] = ()) -> Reservat
             continue
         unread += unreadable
         siblings += builds
-    present = written_below(want.folder)
+    present = written_below(want.folder, is_ours)
     left = Written(max(0, want.expected - present.bytes), max(0, want.files - present.files))
     beside = want.allowance
     items = [Item(want.folder, "own", left.bytes, left.files), _kernels(want.jit, beside)]
@@ -190,7 +191,7 @@ def _builds(root: Path, own: Path) -> tuple[list[Sibling], list[str]]:
         if directory.standing == "unreadable" and _in_use(root, directory.key):
             unread.append(f"{directory.path} is in use and cannot be read: {directory.text}")
         elif directory.standing == "building" and marker is not None:
-            written = written_below(directory.path)
+            written = written_below(directory.path, is_ours)
             found.append(
                 Sibling(
                     path=directory.path,

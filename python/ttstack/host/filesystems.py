@@ -14,9 +14,13 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ttstack.host.errors import HostError
 from ttstack.host.process import PROC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LOOKUP = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
 _DEPTH = 8  # overlays on overlays
@@ -77,17 +81,21 @@ class Written:
     files: int  # folders count, too: each takes an inode
 
 
-def written_below(folder: Path) -> Written:
+def written_below(folder: Path, leave_out: Callable[[str], bool] = lambda _: False) -> Written:
     """Add up a folder's files as far as they can be seen; nothing when it is not there. Links are not followed.
 
-    The smaller of length and blocks counts: a file may be given its length before its content.
+    The smaller of length and blocks counts: a file may be given its length before its content. ``leave_out``: names at
+    the folder's top that do not count.
     """
     total = files = 0
     pending = [str(folder)]
     while pending:
+        place = pending.pop()
         try:
-            with os.scandir(pending.pop()) as entries:
+            with os.scandir(place) as entries:
                 for entry in entries:
+                    if place == str(folder) and leave_out(entry.name):
+                        continue
                     with suppress(OSError):  # it is gone
                         seen = entry.stat(follow_symlinks=False)
                         files += 1
