@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "card": "which cards there are, and in what state",
     "slot": "who holds which card",
     "cache": "which tensor caches there are, whose, and whether they are whole",
+    "doctor": "say whether this host is fit to run engines, and whether it has lost memory",
     "records": "list and show what was run and measured",
     "unit": "print a systemd unit for an arm, for hosts without NixOS",
     "completion": "print a script that completes ttx's command lines in a shell",

@@ -1,1 +1,1 @@
-"""Whether this host is fit to run anything, and what to do when it is not."""
+"""Whether this host can run engines: cards, slots, containers, disks, the kernel's messages, and lost memory."""
