@@ -133,9 +133,8 @@ class Result:
 
     @property
     def _first(self) -> int | None:
-        if self.void is not None:
-            return None
-        return next((number for number, chunk in enumerate(self.chunks) if chunk.shown), None)
+        shows = (number for number, chunk in enumerate(self.chunks) if chunk.shown)
+        return next(shows, None) if self.void is None else None
 
     @property
     def first_at(self) -> float | None:
@@ -174,22 +173,29 @@ class Result:
 
     @property
     def counted(self) -> bool:
-        """Whether the server told how many tokens each chunk brought; if not, the first is taken for one token."""
+        """Whether the server told how many tokens each chunk brought."""
         return bool(self.chunks) and all(chunk.tokens is not None for chunk in self.chunks)
 
     @property
     def first_tokens(self) -> int | None:
-        """Tokens that were there with the first chunk that shows something."""
-        if self._first is None:
+        """Tokens that were there with the read that showed the first; 1 a chunk where nothing was counted."""
+        at = self.first_at
+        if at is None:
             return None
-        return sum(chunk.tokens or 0 for chunk in self.chunks[: self._first + 1]) if self.counted else 1
+        return sum(chunk.tokens if chunk.tokens is not None else 1 for chunk in self.chunks if chunk.at <= at)
+
+    @property
+    def tpot_exact(self) -> bool:
+        """Whether ``first_tokens`` is known: the server counted, or it made as many chunks as tokens."""
+        return self.counted or (self.usage is not None and len(self.chunks) == self.usage.completion)
 
     @property
     def tpot_s(self) -> float | None:
         """Time per output token after the first chunk: (t_last - t_first) / (n - n_first)."""
         if self.first_at is None or self.last_at is None or self.first_tokens is None or self.usage is None:
             return None
-        more = self.usage.completion - self.first_tokens
+        made = sum(chunk.tokens or 0 for chunk in self.chunks) if self.counted else self.usage.completion
+        more = made - self.first_tokens
         return (self.last_at - self.first_at) / more if more > 0 else None
 
     @property
@@ -289,7 +295,6 @@ class LoadResult:
     @property
     def output_tokens_per_s(self) -> float | None:
         """Output tokens over the time from the first send to the last token."""
-        sent = [result.sent for result in self.valid if result.sent is not None]
-        last = [result.last_at for result in self.valid if result.last_at is not None]
-        span = max(last) - min(sent) if sent and last else 0.0
-        return self.output_tokens / span if span > 0 else None
+        times = [(result.sent, result.last_at) for result in self.valid]
+        sent, last = [a for a, _ in times if a is not None], [b for _, b in times if b is not None]
+        return self.output_tokens / (max(last) - min(sent)) if sent and last and max(last) > min(sent) else None
