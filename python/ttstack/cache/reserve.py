@@ -166,7 +166,7 @@ def check(reservation: Reservation) -> None:
         only_reading = any(share.read_only for share in reservation.shares)
         raise CacheRefusedError(
             f"the tensor cache of {want.arm} cannot be built: {'; '.join(lacking)}",
-            hint="what could go: ttx cache gc --dry-run; or set TTX_CACHE to a larger disk",
+            hint=f"what could go: ttx reserve {want.arm}; or set TTX_CACHE to a larger disk",
             reason="cache_unwritable" if only_reading else "no_space",
         )
     if reservation.unread:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,12 @@ class Settings:
 
     top: Path = Path("/")  # of the file system; tests put a folder in its place
     home: Path | None = None  # of the user, for engines that run without root
+
+
+def settings_of(environ: Mapping[str, str]) -> Settings:
+    """Say where to look for this user: root's engines have no folders of their own."""
+    home = environ.get("HOME", "")
+    return Settings(home=Path(home) if home.startswith("/") and os.geteuid() else None)
 
 
 def container_root(runtime: str, where: Settings) -> Path | None:
