@@ -199,7 +199,7 @@ class _Collector:
                 if other is not None:
                     return Entry(directory, Verdict("keep", other.who, (other,)), _known(directory))
                 directory = replace(directory, used=read_used(directory.path))
-                verdict = self._judge(directory, self._look())
+                verdict = self._judge(directory, self._look(directory.path))
                 if verdict.decision == "keep":
                     return Entry(directory, verdict, _known(directory))
                 place = directory.path if self._dry else to_trash(directory.path)
@@ -223,8 +223,8 @@ class _Collector:
         except OSError as error:
             raise CacheError(f"cannot look at {place}: {error.strerror}") from error
 
-    def _look(self) -> Uses:
-        found = self._first if self._dry else uses(self._sources)
+    def _look(self, ours: Path) -> Uses:
+        found = self._first if self._dry else uses(replace(self._sources, ours=ours))
         if found.unread:
             raise _UnreadError(found.unread)
         return found

@@ -45,11 +45,14 @@ def slot_uses(places: Places) -> tuple[list[Use], list[str]]:
     return found, unread
 
 
-def build_uses(root: Path) -> tuple[list[Use], list[str]]:
-    """Find what is being built, and what that was seeded from. Raises CacheError."""
+def build_uses(root: Path, ours: Path | None = None) -> tuple[list[Use], list[str]]:
+    """Find what is being built, and what that was seeded from. Raises CacheError.
+
+    ``ours``: a directory whose lock this process has, which would otherwise be taken for that of a build.
+    """
     found = []
     for directory in survey(root):
-        if directory.standing == "building" and directory.marker is not None:
+        if directory.standing == "building" and directory.marker is not None and directory.path != ours:
             who = f"run {directory.marker.builder.run} builds {directory.key}"
             found.append(Use("build", directory.path, who))
             if is_key(directory.marker.seeded_from):

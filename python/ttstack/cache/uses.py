@@ -49,6 +49,7 @@ class Sources:
     socket: Path | None = None  # of docker
     unit_folders: tuple[Path, ...] = units.FOLDERS
     booted: Path = units.BOOTED
+    ours: Path | None = None  # a directory whose lock this process has alone: nobody builds it
 
     @property
     def root(self) -> Path:
@@ -183,7 +184,7 @@ def _slots(sources: Sources, _ground: Ground, _mounts: Sequence[MountPoint]) -> 
 
 def _builds(sources: Sources, _ground: Ground, _mounts: Sequence[MountPoint]) -> Told:
     """Ask the markers of directories that are being built."""
-    return build_uses(sources.root)
+    return build_uses(sources.root, sources.ours)
 
 
 LOOKS: dict[str, Look] = {
