@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttstack.cli.arms import ARM, add_arm, asked_for
 from ttstack.cli.command import add_json, leaf, note, print_json, print_table
+from ttstack.cli.verbs.cache_gc import add_gc
 from ttstack.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--arm", metavar="ARM", help=f"the arm whose checkpoint it is (default: one with this key): {ARM}"
     )
     add_json(trust)
+    add_gc(commands)
 
 
 def _ls(context: Context, args: argparse.Namespace) -> int:

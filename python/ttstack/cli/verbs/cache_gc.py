@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ttstack.cli.command import add_json, leaf, note, print_json, print_table
 from ttstack.cli.hosts import places_for
+from ttstack.cli.human import size
 from ttstack.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ EXAMPLES = """\
 """
 _COLUMNS = ("CACHE", "STATE", "GC", "FREES", "WHY")
 _SHOWN = {"keep": "keeps", "delete": "would delete", "deleted": "deleted", "failed": "failed"}
-_UNITS = ("B", "kB", "MB", "GB", "TB")
-_STEP = 1000.0
 _WAY_OUT = "make it readable (most of it only is for root), then run this again"
 
 
@@ -63,7 +62,7 @@ _days.__name__ = "number of days"  # argparse puts it into its sentence
 
 def _gc(context: Context, args: argparse.Namespace) -> int:
     from ttstack.cache.gc import collect  # noqa: PLC0415 - help and completion need not wait for it
-    from ttstack.cli.uses import sources_for  # noqa: PLC0415
+    from ttstack.cli.cache_sources import sources_for  # noqa: PLC0415
 
     for arm in args.arms:
         if not os.path.isfile(arm):  # noqa: PTH113 - the word as it was typed
@@ -89,9 +88,9 @@ def _conclude(report: Report) -> int:
         note(f"  {_WAY_OUT}")
         return Exit.REFUSED
     if report.dry_run:
-        note(f"{report.count('delete')} would be deleted, which frees {human(report.freed)}")
+        note(f"{report.count('delete')} would be deleted, which frees {size(report.freed)}")
     else:
-        note(f"{report.count('deleted')} deleted, {human(report.freed)} freed")
+        note(f"{report.count('deleted')} deleted, {size(report.freed)} freed")
     return Exit.FAILED if report.count("failed") else Exit.DONE
 
 
@@ -102,7 +101,7 @@ def _name(entry: Entry) -> str:
 
 def _row(entry: Entry) -> tuple[str, ...]:
     verdict = entry.verdict
-    frees = human(entry.weight.freed) if verdict.decision in {"delete", "deleted"} else "-"
+    frees = size(entry.weight.freed) if verdict.decision in {"delete", "deleted"} else "-"
     return (_name(entry), entry.directory.standing, _SHOWN[verdict.decision], frees, verdict.reason)
 
 
@@ -127,13 +126,3 @@ def _document(report: Report) -> dict[str, object]:
             for entry in report.entries
         ],
     }
-
-
-def human(count: int) -> str:
-    """Write bytes for people, in powers of 1000 as disks are sold."""
-    value, unit = float(count), _UNITS[0]
-    for unit in _UNITS:
-        if value < _STEP or unit == _UNITS[-1]:
-            break
-        value /= _STEP
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
