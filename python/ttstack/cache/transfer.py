@@ -29,21 +29,24 @@ CHUNK = 64 << 20  # bytes at a time, so that the progress of a large file is see
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _MAKE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT | os.O_EXCL
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOTTY, errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EPERM}
-# EXDEV also between two mounts of one file system, though st_dev is equal (link(2)); EPERM where the file system has no
-# links, and by fs.protected_hardlinks for files of others; EMLINK for a file that has as many names as it may have.
-_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
+
+_NO_LINK = {errno.EXDEV, errno.EOPNOTSUPP, errno.ENOSYS}
+"""EXDEV also between two mounts of one file system, though st_dev is equal (link(2))."""
+
+_NOT_THIS_FILE = {errno.EPERM, errno.EMLINK}
+"""One of others (fs.protected_hardlinks, proc_sys_fs(5)), and one that has as many names as it may have."""
 
 
 class Transfer:
-    """Puts files from one cache into another, by the first method that works on the first file.
+    """Puts files from one cache into another, by the first method that works; one that does not is not tried again.
 
-    A later file that the method is refused for is put by the next one. ``advance`` is called with bytes as they are
-    done. ``by_rename``: the engine never writes into a file that is there, so that a second name is safe.
+    Unless it is for the file's own sake that it is refused: then that file is put by the next method. ``advance`` is
+    called with bytes as they are done. ``by_rename``: the engine never writes into a file that is there, so that a
+    second name is safe.
     """
 
     def __init__(self, *, by_rename: bool, advance: Callable[[int], None]) -> None:
-        self._methods: list[Method] = ["reflink", "hardlink", "copy"] if by_rename else ["reflink", "copy"]
-        self._chosen = False
+        self._reflink, self._hardlink = True, by_rename
         self._advance = advance
 
     def put(self, source: int, target: int, name: str, entry: FileEntry) -> tuple[Method, int]:
@@ -51,22 +54,27 @@ class Transfer:
 
         Raises CacheError when it is not the file that the manifest tells of, OSError when there is no room or no right.
         """
-        for method in self._methods:
-            inode = self._link(source, target, name, entry) if method == "hardlink" else None
-            if method != "hardlink":
-                inode = self._fill(source, target, name, entry, method)
+        if self._reflink:
+            inode = self._fill(source, target, name, entry, _clone)
             if inode is not None:
-                if not self._chosen:
-                    del self._methods[: self._methods.index(method)]
-                    self._chosen = True
-                return method, inode
-        raise CacheError(f"{entry.path} can be put there by no method")
+                self._advance(entry.size)
+                return "reflink", inode
+            self._reflink = False
+        if self._hardlink:
+            inode = self._link(source, target, name, entry)
+            if inode is not None:
+                return "hardlink", inode
+        inode = self._fill(source, target, name, entry, self._copy)
+        if inode is None:
+            raise CacheError(f"{entry.path} can be put there by no method")
+        return "copy", inode
 
     def _link(self, source: int, target: int, name: str, entry: FileEntry) -> int | None:
         try:
             os.link(name, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
         except OSError as error:
-            if error.errno in _NO_LINK:
+            self._hardlink = error.errno in _NOT_THIS_FILE
+            if self._hardlink or error.errno in _NO_LINK:
                 return None
             raise
         seen = os.stat(name, dir_fd=target, follow_symlinks=False)
@@ -76,7 +84,9 @@ class Transfer:
         self._advance(entry.size)
         return seen.st_ino
 
-    def _fill(self, source: int, target: int, name: str, entry: FileEntry, method: Method) -> int | None:
+    def _fill(
+        self, source: int, target: int, name: str, entry: FileEntry, pour: Callable[[int, int, FileEntry], bool]
+    ) -> int | None:
         """Make a new file under another name, and rename it when it is whole."""
         origin = os.open(name, _READ, dir_fd=source)
         beside = f".ttx-seed.{os.getpid()}"
@@ -85,14 +95,11 @@ class Transfer:
             _must_be(seen, entry)
             made = os.open(beside, _MAKE, 0o600, dir_fd=target)
             try:
-                done = _clone(origin, made) if method == "reflink" else self._copy(origin, made, entry)
-                if done:
+                if pour(origin, made, entry):
                     give(made, seen)
                     _must_be(os.fstat(origin), entry)  # still: it was not written to meanwhile
                     _must_be(os.fstat(made), entry)
                     os.rename(beside, name, src_dir_fd=target, dst_dir_fd=target)
-                    if method == "reflink":
-                        self._advance(entry.size)
                     return os.fstat(made).st_ino
             finally:
                 os.close(made)
@@ -142,7 +149,7 @@ def give(made: int, like: os.stat_result) -> None:
     os.utime(made, ns=(like.st_atime_ns, like.st_mtime_ns))
 
 
-def _clone(origin: int, made: int) -> bool:
+def _clone(origin: int, made: int, _entry: FileEntry) -> bool:
     try:
         fcntl.ioctl(made, FICLONE, origin)
     except OSError as error:
