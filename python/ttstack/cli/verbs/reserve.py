@@ -97,7 +97,7 @@ def _count(asked: Asked, launch: Launch, places: Places) -> Reservation:
 
 def _could_go(context: Context, places: Places) -> Report:
     from ttstack.cache.gc import collect  # noqa: PLC0415 - see _reserve
-    from ttstack.cli.uses import sources_for  # noqa: PLC0415
+    from ttstack.cli.cache_sources import sources_for  # noqa: PLC0415
 
     return collect(sources_for(context, places), keep_days=0, dry_run=True)
 
