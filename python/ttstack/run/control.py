@@ -118,12 +118,13 @@ def down(run: LiveRun, *, kill: bool, tell: Callable[[str], None]) -> State:
         tell("killing the engine: its cards are not torn down and may need a reset (tt-smi -r, with no holder left)")
         find_runtime(run.state.runtime).stop(run.engine, signal.SIGKILL)
     state = run.state
-    if run.supervised and state.phase not in OVER:
+    if run.supervised and (state.phase not in OVER or _holding(state)):
         grace = f"it gets {state.stop_grace_s} s to close its cards"
         tell(f"asking the supervisor (pid {state.supervisor.pid}) to stop the engine: {grace}")
         process.send(state.supervisor, signal.SIGTERM)
         state = _wait(run)
-    if state.phase != "stopped" and not (state.phase in OVER and not kill and not engine_of(state)):
+    done = state.phase in OVER and not kill and not engine_of(state)
+    if not (done or state.phase == "stopped" or _holding(state)):
         if engine_of(state):
             tell("the engine has no supervisor any more: asking it to stop")
         state = stop_engine(run.folder, state, kill=kill)
@@ -134,9 +135,20 @@ def down(run: LiveRun, *, kill: bool, tell: Callable[[str], None]) -> State:
     return state
 
 
+def _holding(state: State) -> bool:
+    """Whether a supervisor goes on with a container that did not end, or could not be removed, and holds its cards."""
+    return state.phase == "dirty" and state.runtime != "process" and _supervised(state)
+
+
 def _wait(run: LiveRun) -> State:
     supervisor, grace = run.state.supervisor, run.state.stop_grace_s
-    wait_until(lambda: run.folder.over() or not process.alive(supervisor), longest_stop(grace))
+    wanted = {"stopped"} if run.state.phase == "dirty" else OVER
+
+    def over() -> bool:
+        seen = run.folder.read()
+        return (seen is not None and seen.phase in wanted) or not process.alive(supervisor)
+
+    wait_until(over, longest_stop(grace))
     return run.folder.read() or run.state
 
 

@@ -181,8 +181,8 @@ class Supervisor:
             if not engine.ended():
                 self._wait(engine, grace)
                 ending = self._if_killed(ending, engine)
-            if engine.ended() and not engine.clear():
-                engine.ask_to_stop()  # its first process is gone, others are left
+            if engine.ended() and not engine.clear() and not engine.container:
+                engine.ask_to_stop()  # its first process is gone, others are left: in a container there are none
                 self._wait(engine, grace)
         self._over(ending)
 
