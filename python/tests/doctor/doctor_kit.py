@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
-from ttstack.host.types import Places, Roots
+from ttstack.doctor.cards import CardsSeen
+from ttstack.host.types import Card, Places, Roots
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 PAGE = 4096
+CARD = Card("/dev/tenstorrent/0", 0, "0000:01:00.0", "0000040511940001", "", "p150a", firmware="19.13.1.0")
 
 
 def roots_of(name: str) -> Roots:
@@ -38,3 +41,9 @@ def program(folder: Path, name: str, text: str, code: int = 0) -> None:
     script = f'#!/bin/sh\nwhile IFS= read -r line; do printf "%s\\n" "$line"; done < {file}\nexit {code}\n'
     (folder / name).write_text(script)
     (folder / name).chmod(0o755)
+
+
+def seen(**other: object) -> CardsSeen:
+    """Make a host with one healthy card."""
+    card = replace(CARD, driver="2.10.1", iommu="DMA-FQ")
+    return CardsSeen((card,), {card.id: True}, driver=True, **other)  # type: ignore[arg-type]

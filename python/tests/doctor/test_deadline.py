@@ -52,7 +52,7 @@ def test_a_read_that_hangs_is_reported_and_hides_nothing(fifo: Path) -> None:
 
 def test_all_are_asked_at_once(fifo: Path) -> None:
     """Each waits for the other: one after the other neither would end."""
-    probes = [Probe("reader", lambda: fifo.read_text(), LATE), Probe("writer", lambda: fifo.write_text("x"), LATE)]
+    probes = [Probe("reader", fifo.read_text, LATE), Probe("writer", lambda: fifo.write_text("x"), LATE)]
     assert gather(probes)["reader"].value == "x"
 
 
@@ -166,11 +166,15 @@ def test_an_interrupt_ends_them(tmp_path: Path, fifo: Path) -> None:
         note.write_text(str(os.getpid()))
         return hang_on(fifo)
 
-    with pytest.raises(KeyboardInterrupt), Asked([Probe("hung", hang, LATE)]) as asked:
-        for _ in range(500):
-            asked.next(0.01)
-            if note.exists() and note.read_text():
-                raise KeyboardInterrupt
+    def interrupted() -> None:
+        with Asked([Probe("hung", hang, LATE)]) as asked:
+            for _ in range(500):
+                asked.next(0.01)
+                if note.exists() and note.read_text():
+                    raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     pid = int(note.read_text())
     for _ in range(500):
         try:

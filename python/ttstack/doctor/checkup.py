@@ -17,7 +17,6 @@ from ttstack.host.errors import HostError
 from ttstack.host.kernel_log import read_kernel_log
 from ttstack.host.memory import memory_limit, read_memory
 from ttstack.host.process import boot_id
-from ttstack.run.control import runs
 from ttstack.slots import view
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from ttstack.doctor.types import Baseline, Finding, Level, Scan
     from ttstack.host.memory import Limit, Memory
     from ttstack.host.types import Places, Roots
-    from ttstack.run.control import LiveRun
 
 _SHORT_S = 5.0  # for files of the kernel and of disks
 _LOG_S = 10.0
@@ -82,7 +80,7 @@ def examine(
     found: list[Finding] = []
     for place in places:
         found += _cards_and_slots(place, outcomes, scan)
-    found += _runs(outcomes["runs"])
+    found += _or_trouble(outcomes["runs"], slots.judge_runs)
     found += _or_trouble(outcomes["containers"], engines.judge)
     for name, outcome in outcomes.items():
         if name.startswith("disk "):
@@ -107,7 +105,7 @@ def probes(places: Sequence[Places], environ: Mapping[str, str], limit: int) -> 
         yield Probe(f"{name}cards", partial(cards.look, place), _SHORT_S)
         yield Probe(f"{name}slots", partial(view.look, place), _ENGINES_S)
         yield Probe(f"disk {name}caches", partial(disks.look, f"{name}caches", place.cache), _SHORT_S)
-    yield Probe("runs", partial(_look_at_runs, real.state), _ENGINES_S)
+    yield Probe("runs", partial(slots.look_at_runs, real.state), _ENGINES_S)
     yield Probe("containers", engines.look, _ENGINES_S)
     yield Probe("disk state", partial(disks.look, "state", real.state), _SHORT_S)
     for engine in ("docker", "podman"):
@@ -118,11 +116,6 @@ def probes(places: Sequence[Places], environ: Mapping[str, str], limit: int) -> 
 
 def _prefix(place: Places) -> str:
     return "simulated " if place.simulated else ""
-
-
-def _look_at_runs(state: Path) -> tuple[tuple[LiveRun, ...], tuple[str, ...]]:
-    left_out: list[str] = []
-    return runs(state, left_out.append), tuple(left_out)
 
 
 def _look_at_root(engine: str, home: Path | None) -> DiskSeen | None:
@@ -159,10 +152,6 @@ def _cards_and_slots(place: Places, outcomes: Mapping[str, Outcome], scan: Scan)
     held = None if scan.blind else bool(scan.holders)
     yield from _or_trouble(seen, partial(cards.judge, simulated=place.simulated, held=held))
     yield from _or_trouble(looked, slots.judge_slots)
-
-
-def _runs(outcome: Outcome) -> Iterator[Finding]:
-    yield from _or_trouble(outcome, lambda value: slots.judge_runs(*value))
 
 
 def _or_trouble(outcome: Outcome, judge: Callable[..., Iterator[Finding]]) -> Iterator[Finding]:

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttstack.doctor.codes import finding
 from ttstack.doctor.types import Scan
+from ttstack.run.control import runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from ttstack.doctor.cards import CardsSeen
     from ttstack.doctor.types import Finding
     from ttstack.host.deadline import Outcome
-    from ttstack.run.control import LiveRun
+    from ttstack.run.control import LiveStatus
     from ttstack.slots.view import SlotView
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeen:
+    """A run that is not over."""
+
+    run: str
+    arm: str
+    status: LiveStatus
+    trouble: str  # why it could not be learned what of its engine is left
+
+
+@dataclass(frozen=True, slots=True)
+class RunsSeen:
+    """What runs here; ``left_out``: a sentence for each run whose state cannot be read."""
+
+    runs: tuple[RunSeen, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def judge_slots(views: Sequence[SlotView]) -> Iterator[Finding]:
@@ -26,23 +47,28 @@ def judge_slots(views: Sequence[SlotView]) -> Iterator[Finding]:
         yield finding(code, f"{name}: {view.text or 'nobody has it'}", subject=view.card.id)
 
 
-def judge_runs(found: Sequence[LiveRun], left_out: Sequence[str]) -> Iterator[Finding]:
+def look_at_runs(state: Path) -> RunsSeen:
+    """Look at all runs that are not over. Raises nothing for one that cannot be read."""
+    left_out: list[str] = []
+    found = [run for run in runs(state, left_out.append) if run.status != "stopped"]
+    seen = [RunSeen(run.state.run, run.state.arm, run.status, run.trouble) for run in found]
+    return RunsSeen(tuple(seen), tuple(left_out))
+
+
+def judge_runs(seen: RunsSeen) -> Iterator[Finding]:
     """Say which runs need a hand."""
-    quiet = not left_out
-    for text in left_out:
+    for text in seen.left_out:
         yield finding("runs.unread", text)
-    for run in found:
-        name = f"run {run.state.run} (arm {run.state.arm})"
+    for run in seen.runs:
+        name = f"run {run.run} (arm {run.arm})"
         if run.status == "orphaned":
-            quiet = False
-            hint = f"ttx adopt {run.state.run}, or ttx down {run.state.run}"
             text = f"its engine cannot be looked for: {run.trouble}" if run.trouble else "its engine has no supervisor"
-            yield finding("runs.orphaned", f"{name}: {text}", subject=run.state.run, hint=hint)
+            hint = f"ttx adopt {run.run}, or ttx down {run.run}"
+            yield finding("runs.orphaned", f"{name}: {text}", subject=run.run, hint=hint)
         elif run.status == "lost":
-            quiet = False
             text = f"{name}: supervisor and engine are gone, the record is open"
-            yield finding("runs.lost", text, subject=run.state.run, hint=f"ttx down {run.state.run}")
-    if quiet:
+            yield finding("runs.lost", text, subject=run.run, hint=f"ttx down {run.run}")
+    if not seen.left_out and not any(run.status in {"orphaned", "lost"} for run in seen.runs):
         yield finding("runs.settled", "every run here has a supervisor, or is over")
 
 
