@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from ttstack.bench.client.tls import tls_context
@@ -27,11 +27,38 @@ class ConnectError(Exception):
         self.void = void
 
 
+class Turns:
+    """Lets one request a round of the loop go on after its end, so that the reads of all others come between.
+
+    When many answers end at once, the work between one request and the next would else delay the others' last stamps.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._called = False
+
+    def add(self, done: asyncio.Future[None]) -> None:
+        """Take a request that is over."""
+        self._waiting.append(done)
+        if not self._called:
+            self._called = True
+            asyncio.get_running_loop().call_soon(self._next)
+
+    def _next(self) -> None:
+        done = self._waiting.popleft()
+        if not done.done():
+            done.set_result(None)
+        self._called = bool(self._waiting)
+        if self._called:
+            asyncio.get_running_loop().call_soon(self._next)
+
+
 class Connection(asyncio.BufferedProtocol):
     """One connection, one request at a time."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], turns: Turns) -> None:
         self._clock = clock
+        self._turns = turns
         self._transport: asyncio.Transport | None = None
         self._wire: Wire | None = None
         self._done: asyncio.Future[None] | None = None
@@ -76,20 +103,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def _finish(self) -> None:
         self._wire = None
-        if self._done is not None and not self._done.done():
-            self._done.set_result(None)
+        if self._done is not None:
+            self._turns.add(self._done)
+            self._done = None
 
     async def ask(self, data: bytes, timeout_s: float) -> tuple[float, Wire]:
         """Send a request and take its answer; return when it was sent. The wire holds whatever went wrong."""
         assert self._transport is not None  # noqa: S101 - ``ready`` says so
         loop = asyncio.get_running_loop()
         self._wire = wire = Wire(self._clock)
-        self._done = loop.create_future()
+        self._done = done = loop.create_future()
         timer = loop.call_later(timeout_s, self._late, timeout_s)
         sent = self._clock()
         self._transport.write(data)
         try:
-            await self._done
+            await done
         finally:
             timer.cancel()
             self._wire = self._done = None  # still set when the load was cancelled
@@ -111,14 +139,14 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
 
-async def connect(endpoint: Endpoint, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> Connection:
-    """Open a connection. Raises ConnectError."""
+async def connect(endpoint: Endpoint, timeout_s: float, turns: Turns) -> Connection:
+    """Open a connection, stamped by the loop's own clock. Raises ConnectError."""
     loop = asyncio.get_running_loop()
     try:
         context = tls_context(endpoint) if endpoint.tls else None
         async with asyncio.timeout(timeout_s):
             _, connection = await loop.create_connection(
-                lambda: Connection(clock), endpoint.host, endpoint.port, ssl=context
+                lambda: Connection(loop.time, turns), endpoint.host, endpoint.port, ssl=context
             )
     except (OSError, UnicodeError) as error:
         raise ConnectError(connect_fault(endpoint, error, timeout_s)) from error

@@ -12,7 +12,7 @@ from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from ttstack.bench.client.cache_hits import prefix_hits
-from ttstack.bench.client.connection import ConnectError, Connection, connect
+from ttstack.bench.client.connection import ConnectError, Connection, Turns, connect
 from ttstack.bench.client.intake import Intake
 from ttstack.bench.client.request import ask_bytes
 from ttstack.bench.client.result import Taken
@@ -106,6 +106,7 @@ class _Load:
         self._intake = Intake(endpoint.token, on_result)
         self._idle: list[Connection] = []
         self._opened: list[Connection] = []
+        self._turns = Turns()
 
     async def run(self, pattern: Closed | Open) -> LoadResult:
         """Open connections, send everything, read everything."""
@@ -149,7 +150,7 @@ class _Load:
             raise BenchError(str(fault), reason=reason)
 
     async def _connect(self) -> Connection:
-        connection = await connect(self._endpoint, self._limits.connect_s, self._clock)
+        connection = await connect(self._endpoint, self._limits.connect_s, self._turns)
         self._opened.append(connection)
         return connection
 

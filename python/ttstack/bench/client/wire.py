@@ -5,6 +5,7 @@ While bytes come only two things are looked at: the head, once, and whether the 
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from dataclasses import dataclass
@@ -20,8 +21,10 @@ LARGEST = 256 << 20  # bytes of one answer; more is a server gone wrong
 _LARGEST_HEAD = 64 << 10
 _FIRST_BLOCK = 64 << 10
 _LEAST_ROOM = 16 << 10
-_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\r\n]*)?\r\n")
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\r\n]*)?")
+_CR, _LF = b"\r\n"
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: ([^\r\n]*))?")
+_MOST_UNWALKED = 4096  # bytes
 _LONGEST_LINE = 4096  # of a chunk's size with its extensions
 _NO_BODY = {204, 304}
 _H2_SETTINGS = 4  # the type of the frame that an HTTP/2 server begins with (RFC 9113, section 3.4)
@@ -100,8 +103,9 @@ class Wire:
             self._look_for_head(begin)
             begin = self._body_at
         if self._chunked:
-            # Every end of chunks holds this, and so does little else; whether it is the end is looked at exactly.
-            if self._buffer.find(b"\r\n\r\n", begin - 3, end) >= 0:
+            # Every end of chunks holds this, and so does little else; the walk looks exactly. What there is to walk is
+            # kept short, so that the last read of an answer takes no longer than any other.
+            if end - self._frames_end > _MOST_UNWALKED or self._buffer.find(b"\r\n\r\n", begin - 3, end) >= 0:
                 self._walk()
         elif self._length is not None and end - self._body_at >= self._length:
             self.whole = True
@@ -194,29 +198,29 @@ class Wire:
 
     def _walk(self) -> None:
         """Read the chunks' framing as far as it is there."""
-        buffer, at, end = self._buffer, self._frames_end, self._end
-        while True:
-            found = _SIZE.match(buffer, at, end)
-            if found is None:
-                if end - at > _LONGEST_LINE or buffer.find(b"\n", at, end) >= 0:
-                    self._fail(VoidReason.NOT_HTTP, f"a chunk has no size: {bytes(buffer[at : at + 40])!r}")
-                return
-            size, begin = int(found[1], 16), found.end()
+        buffer, at, end, frames = self._buffer, self._frames_end, self._end, self._frames
+        while (line := buffer.find(b"\r\n", at, min(end, at + _LONGEST_LINE))) >= 0:
+            size = _size(bytes(buffer[at:line]))
+            if size is None:
+                break
+            begin = line + 2
             if size == 0:
                 # Trailers, if any, and an empty line.
-                last = begin if buffer.startswith(b"\r\n", begin, end) else buffer.find(b"\r\n\r\n", begin, end) + 2
-                if last >= begin:
-                    self._frames_end = last + 2
+                last = line if buffer.startswith(b"\r\n", begin, end) else buffer.find(b"\r\n\r\n", begin, end)
+                if last >= line:
+                    self._frames_end = last + 4
                     self.whole = True
                 return
             after = begin + size
             if after + 2 > end:
                 return
-            if not buffer.startswith(b"\r\n", after, end):
+            if buffer[after] != _CR or buffer[after + 1] != _LF:
                 self._fail(VoidReason.NOT_HTTP, "a chunk is longer than its size")
                 return
-            self._frames.append((begin, after))
+            frames.append((begin, after))
             at = self._frames_end = after + 2
+        if line >= 0 or end - at > _LONGEST_LINE:
+            self._fail(VoidReason.NOT_HTTP, f"a chunk has no size: {bytes(buffer[at : at + 40])!r}")
 
     def body(self) -> Body:
         """Give what there is of the content, of an answer that broke off as well."""
@@ -228,9 +232,10 @@ class Wire:
             if not self.whole:
                 self._walk()
             pieces = list(self._frames)
-            found = None if self.whole else _SIZE.match(buffer, self._frames_end, end)
-            if found is not None:
-                pieces.append((found.end(), min(end, found.end() + int(found[1], 16))))
+            line = -1 if self.whole else buffer.find(b"\r\n", self._frames_end, end)
+            size = _size(bytes(buffer[self._frames_end : line])) if line >= 0 else None
+            if size is not None:  # the beginning of a chunk that broke off
+                pieces.append((line + 2, min(end, line + 2 + size)))
         view = memoryview(buffer)
         data = b"".join([view[begin:stop] for begin, stop in pieces])
         return Body(data, self._reach(pieces), self.stamps)
@@ -245,6 +250,13 @@ class Wire:
             inside = max(0, end - pieces[number][0]) if number < len(pieces) else 0
             reach.append(before[number] + inside)
         return reach
+
+
+@functools.lru_cache(maxsize=4096)  # a stream has few sizes
+def _size(word: bytes) -> int | None:
+    """Read a chunk's size; None when it is none."""
+    found = _SIZE.fullmatch(word)
+    return None if found is None else int(found[1], 16)
 
 
 def read_head(data: bytes) -> Head | None:
