@@ -25,7 +25,7 @@ def offline(ready: Machine) -> Machine:
     """Return a machine on which the stand-in is used; its host tools count as installed, whatever is here."""
     ready.env["TTX_NIXPKGS"] = "offline"
     ready.distribution("ID=debian\n")
-    ready.program("apt-get", "")
+    ready.program("apt-get", 'echo "apt-get $*" >>"$CALLS"\n')
     return ready
 
 
@@ -75,6 +75,18 @@ def test_the_stand_in_is_a_copy_that_knows_this_machines_python(offline: Machine
 def test_a_cache_folder_that_nix_cannot_open_leaves_the_whole_stand_in(offline: Machine) -> None:
     offline.env["XDG_CACHE_HOME"] = f"{offline.env['HOME']}/my cache"
     assert f"{OVERRIDE}{offline.root}/pkgs/offline " in _nix(offline, "build", ".#x")
+
+
+@pytest.mark.parametrize(("verb", "user", "wanted"), [("check", 0, True), ("check", 1000, False), ("nix", 0, False)])
+def test_what_makes_disks_is_for_the_checks_of_root(offline: Machine, verb: str, user: int, *, wanted: bool) -> None:
+    """Its programs are looked for outside PATH, so the script is told of places where nothing is."""
+    script = offline.root / "bootstrap"
+    script.write_text(script.read_text().replace("/usr/sbin/mkfs.", "/nowhere/mkfs."))
+    offline.program("id", f"echo {user}\n")
+    offline.program("sudo", 'exec "$@"\n')
+    offline.run(verb)
+    installed = " ".join(offline.calls("apt-get"))
+    assert ("e2fsprogs xfsprogs" in installed) is wanted
 
 
 def test_in_another_folder_a_dot_is_that_folder(ready: Machine, tmp_path: Path) -> None:
