@@ -26,8 +26,8 @@ from ttstack.run.control import LiveRun, look_at
 from ttstack.run.flow import Result, execute
 from ttstack.run.journal import store_of
 from ttstack.run.link import python_path
-from ttstack.run.state import run_folder, run_folders
 from ttstack.run.work import Options
+from ttstack.run.state import run_folder, run_folders
 from ttstack.sim.host import make_host
 from ttstack.slots.view import look
 
@@ -137,13 +137,20 @@ class Host:
         """Call this host's engine of containers; return what it printed."""
         return docker(*words, check=check, program=self.runtime)
 
-    def containers(self) -> list[str]:
-        """List the containers of this host's runs."""
+    def slots_of_containers(self) -> dict[str, list[str]]:
+        """List the containers of this host's runs, and the cards that each is to have."""
         ids = self.engine("ps", "-aq", "--no-trunc", "--filter", "label=ttstack.run").split()
         runs = {folder.run for folder in run_folders(self.places.state)} if ids else set()
         # One may be removed between the two questions: what the second does not know is not there.
         told = json.loads(self.engine("container", "inspect", *ids, check=False)) if ids else []
-        return [entry["Id"] for entry in told if entry["Config"]["Labels"]["ttstack.run"] in runs]
+        labels = {entry["Id"]: entry["Config"]["Labels"] for entry in told}
+        return {
+            each: having["ttstack.slots"].split(",") for each, having in labels.items() if having["ttstack.run"] in runs
+        }
+
+    def containers(self) -> list[str]:
+        """List the containers of this host's runs."""
+        return list(self.slots_of_containers())
 
     def log(self, run: str) -> str:
         """Read a run's log."""

@@ -76,7 +76,9 @@ def race(host: Host, card: str, arms: tuple[str, str]) -> dict[str, object]:
     wait_until(reap, _LONG_S)
     left = host.engine("ps", "-aq", "--filter", f"label=ttstack.slots={card}").split()
     told = {arm: json.loads((host.base / f"{arm}.told").read_text() or "null") for arm in arms}
-    return {"codes": codes, "told": told, "claimed": claimed, "left": left}
+    states = [folder.read() for folder in run_folders(host.places.state) if folder.run not in before]
+    reasons = [state.reason for state in states if state is not None and state.arm in arms]
+    return {"codes": codes, "told": told, "claimed": claimed, "left": left, "reasons": reasons}
 
 
 def run(base: str, card: str, rounds: str, left: str, right: str) -> None:

@@ -50,6 +50,7 @@ def test_of_two_that_race_for_one_card_one_wins(wide_host: Host) -> None:
         reasons = {arm: each["told"][arm]["reason"] for arm in each["codes"]}
         assert reasons == {arm: "busy" if code == 3 else "interrupted" for arm, code in each["codes"].items()}
         assert (len(each["claimed"]), each["left"]) == (1, []), each
+        assert each["reasons"] == ["stopped"], each  # not "killed": a stop so early is heard, too
     assert {arm[:-1] for each in rounds for arm, code in each["codes"].items() if code == 3} == {"left", "right"}
     records = wide_host.records()
     assert len(records) == 2 * ROUNDS
