@@ -13,10 +13,10 @@ import pytest
 from ttstack.host.memory import read_memory
 from ttstack.host.types import Roots
 
-SIZE = 4 << 20  # bytes in each pipe
-PIPES = 128
+SIZE = 1 << 20  # bytes in each pipe: as many as /proc/sys/fs/pipe-max-size allows
+PIPES = 450  # two descriptors each, of 1024
 ALL = PIPES * SIZE
-NOISE = 0.35 * ALL  # what other processes of a busy machine move meanwhile
+NOISE = 0.25 * ALL  # what other processes of a busy machine move meanwhile
 
 
 class _Iovec(ctypes.Structure):
@@ -60,7 +60,4 @@ def test_pages_that_outlive_their_mapping_are_unaccounted_for() -> None:
             for end in ends:
                 os.close(end)
     assert lost == pytest.approx(ALL, abs=NOISE)
-    for _ in range(50):  # pages come back a moment later
-        if residual() - mapped < NOISE:
-            return
-    pytest.fail("they did not come back")
+    assert residual() - mapped < NOISE  # they are free again, although MemFree leaves those out that CPUs keep

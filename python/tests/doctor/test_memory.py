@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from doctor_kit import PAGE, roots_of, trees
 
+from ttstack.host import memory
 from ttstack.host.errors import HostError
 from ttstack.host.memory import Limit, memory_limit, read_memory
 
@@ -76,6 +77,22 @@ def test_what_is_inside_another_line_is_not_taken_off_twice(tmp_path: Path, name
 def test_reclaimable_slab_is_in_slab(tmp_path: Path) -> None:
     more = {"Slab": MORE, "SReclaimable": MORE, "KReclaimable": MORE, "MemFree": -MORE}
     assert changed(tmp_path, more).residual == pytest.approx(HEALTHY, abs=1024)
+
+
+def test_free_pages_that_cpus_keep_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = read(roots_of("healthy"))
+    assert (seen.parts["per-CPU free lists"], seen.unsure) == (8000 * PAGE, {})
+    real = memory.read_text
+
+    def for_root_alone(path: Path) -> str | None:
+        if path.name == "zoneinfo":
+            raise HostError("cannot read it: Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(memory, "read_text", for_root_alone)
+    seen = read(roots_of("healthy"))
+    assert seen.unsure == {"per-CPU free lists": seen.total // 8}
+    assert seen.residual == pytest.approx(HEALTHY + 8000 * PAGE, abs=1024)
 
 
 @pytest.mark.parametrize("name", ["SwapCached", "Balloon"])

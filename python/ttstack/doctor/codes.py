@@ -141,8 +141,9 @@ CODES: dict[str, Ailment] = {
     ),
     "memory.unclear": Ailment(
         "warn",
-        "memory may be unaccounted for: swap cache or a balloon may be inside other lines, or beside them",
-        "swapoff -a, then ask again",
+        "memory may be unaccounted for: swap cache or a balloon may be inside other lines or beside them, and free"
+        " pages that CPUs keep are for root alone to see",
+        "ask again as root; swap cache goes with: swapoff -a",
     ),
     "memory.elsewhere": Ailment(
         "warn", "memory is unaccounted for, and neither a card nor its driver is here to have taken it"

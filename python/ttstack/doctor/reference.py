@@ -36,15 +36,17 @@ no line of `/proc/meminfo` holds them, and only a reboot brings them back. So th
 
     residual = MemTotal - MemFree - Buffers - Cached - AnonPages - Hugetlb - Slab - PageTables
                - KernelStack - ShadowCallStack - Percpu - SecPageTables - Zswap - Bounce - WritebackTmp
-               - (KReclaimable - SReclaimable) - ZFS ARC - zram - memory of GPUs
+               - (KReclaimable - SReclaimable) - free lists of CPUs - ZFS ARC - zram - memory of GPUs
 
 The first row must be there, else there is no verdict (a kernel without `Hugetlb` has its huge pages counted in `/sys`).
-The others are taken off where the kernel tells them: the ARC's data and metadata from
+The others are taken off where the kernel tells them: the free pages that CPUs keep in lists of their own, which MemFree
+leaves out, from `/proc/zoneinfo` (an engine that ends may leave GBs in them); the ARC's data and metadata from
 `/proc/spl/kstat/zfs/arcstats` (its headers are in Slab), zram from `/sys/block/zram*/mm_stat`, GPUs from GPUActive and
 GPUReclaim, else from amdgpu's `mem_info_gtt_used`. Nothing is taken off twice: Shmem is in Cached, SReclaimable in
 Slab, and Mlocked and Unevictable say once more where pages of other lines are. VmallocUsed stays in the residual, as
-KernelStack is part of it. SwapCached and Balloon may be inside other lines or beside them: where they decide, the
-verdict is `memory.unclear`.
+KernelStack is part of it. SwapCached and Balloon may be inside other lines or beside them, and `/proc/zoneinfo` is
+often for root alone to read, when up to an eighth of the memory may be in those lists: where these decide, the verdict
+is `memory.unclear`.
 
 A healthy host has a residual too. What is above this boot's *baseline* counts. The baseline is taken by `ttx doctor`
 itself and kept in `doctor/baseline.json` of the state folder. It may be taken only while nothing can have leaked:

@@ -8,6 +8,7 @@ Pages of a process that lives are in AnonPages whether they are pinned or not: i
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,9 @@ _NEWER = ("KernelStack", "ShadowCallStack", "Percpu", "SecPageTables", "Zswap", 
 # Mapped pages in the swap cache are in AnonPages, too; most balloon drivers also lower MemTotal.
 _UNSURE = ("SwapCached", "Balloon")
 _HUGE = "kernel/mm/hugepages"
+FREE_LISTS = "per-CPU free lists"
+_FREE_LISTS_SHARE = 8  # of the memory at most (mm/page_alloc.c, MIN_PERCPU_PAGELIST_HIGH_FRACTION)
+_COUNT = re.compile(r"^ +count: +(\d+)$", re.MULTILINE)
 _ARC = "spl/kstat/zfs/arcstats"
 # Of the ARC's size, headers and dnodes are in Slab already (openzfs, arc_space_consume).
 _ARC_PARTS = ("data_size", "metadata_size")
@@ -103,14 +107,21 @@ def read_memory(roots: Roots, *, page: int | None = None) -> Memory:
     # NR_KERNEL_MISC_RECLAIMABLE: KReclaimable is SReclaimable and what else the kernel can take back.
     if "KReclaimable" in lines and "SReclaimable" in lines:
         parts["KReclaimable beside Slab"] = max(0, lines["KReclaimable"] - lines["SReclaimable"])
+    page = page or os.sysconf("SC_PAGE_SIZE")
     parts |= {name: size for name, size in _elsewhere(lines, roots) if size}
+    unsure = {name: lines[name] for name in _UNSURE if lines.get(name)}
+    lists = _free_lists(roots.proc, page)
+    if lists is None:
+        unsure[FREE_LISTS] = lines.get("MemTotal", 0) // _FREE_LISTS_SHARE
+    else:
+        parts[FREE_LISTS] = lists
     return Memory(
         total=lines.get("MemTotal", 0),
         available=lines.get("MemAvailable"),
         parts=parts,
-        unsure={name: lines[name] for name in _UNSURE if lines.get(name)},
+        unsure=unsure,
         missing=tuple(missing),
-        pins=_pins(roots.proc, page or os.sysconf("SC_PAGE_SIZE")),
+        pins=_pins(roots.proc, page),
         uptime_s=_uptime(roots.proc),
         foreign=_foreign(roots.proc),
     )
@@ -173,6 +184,18 @@ def _table(path: Path) -> dict[str, int]:
 def _nth(path: Path, index: int) -> int:
     words = (read_text(path) or "").split()
     return int(words[index]) if len(words) > index and words[index].isdigit() else 0
+
+
+def _free_lists(proc: Path, page: int) -> int | None:
+    """Bytes of free pages that CPUs keep for themselves: MemFree has none of them. None: for root alone to read.
+
+    Since Linux 6.7 that may be GBs for as long as a CPU idles after it freed much (mm/page_alloc.c, pcp->high_max).
+    """
+    try:
+        text = read_text(proc / "zoneinfo") or ""
+    except HostError:
+        return None
+    return sum(map(int, _COUNT.findall(text))) * page
 
 
 def _pins(proc: Path, page: int) -> Pins | None:
