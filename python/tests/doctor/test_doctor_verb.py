@@ -20,7 +20,7 @@ from ttstack.errors import Exit
 from ttstack.host.memory import read_memory
 from ttstack.host.types import Places
 from ttstack.sim.host import make_host
-from ttstack.slots.key import try_key
+from ttstack.slots.lock import try_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,12 +129,12 @@ def test_a_leak_with_a_process_that_has_the_card(
 def test_a_leak_with_a_slot_that_is_held(put: Callable[..., Places], capsys: pytest.CaptureFixture[str]) -> None:
     places = put("leak-6gb")
     places.locks.mkdir()
-    key = try_key(places.locks / f"{SERIAL}.lock")
-    assert key
+    lock = try_lock(places.locks / f"{SERIAL}.lock")
+    assert lock is not None
     try:
         report = told(capsys, Exit.DONE)
     finally:
-        key.close()
+        os.close(lock)
     assert codes(report)[-1] == "memory.holder"
 
 

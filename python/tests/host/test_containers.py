@@ -16,7 +16,8 @@ import pytest
 from card_trees import HOSTS, host
 
 from ttstack.host.cards import inventory
-from ttstack.host.containers import LABEL, Answer, Containers, look, run_command
+from ttstack.host.container_cards import LABEL
+from ttstack.host.containers import Answer, Containers, look, run_command
 from ttstack.host.types import Card, Roots
 
 if TYPE_CHECKING:

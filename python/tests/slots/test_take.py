@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import re
+import stat
 import subprocess
 import sys
 import threading
@@ -11,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from ttstack.host.files import is_at
 from ttstack.host.process import myself
-from ttstack.host.types import Places
+from ttstack.host.types import Places, ProcessId
 from ttstack.sim.host import make_host
 from ttstack.slots import legacy
 from ttstack.slots.claim import new_claim
@@ -128,6 +132,27 @@ def test_a_card_that_a_container_has_is_not_free(real: Places, tmp_path: Path) -
     slot.release()
 
 
+def test_a_container_of_a_run_is_shown_with_what_its_dead_supervisor_left(real: Places, tmp_path: Path) -> None:
+    labels = '{"org.tenstorrent.tt-model.devices": "0", "ttstack.run": "run-1"}'
+    (tmp_path / "told").write_text(f'[{{"Id": "ab12", "Name": "/prod", "Config": {{"Labels": {labels}}}}}]\n')
+    engine(
+        tmp_path, f'case "$*" in *inspect*) while read l; do echo "$l"; done <{tmp_path}/told ;; *) echo ab12 ;; esac'
+    )
+    having = r"container prod \(docker ab12, run run-1, label [^)]*\)"
+    assert re.fullmatch(having, look(real)[0].text)
+    claim = replace(new_claim("run-1", "prod", myself()), process=ProcessId(1 << 30, 1))
+    for view in look(real):
+        (real.locks / lock_name(view.card.id)).write_text(json.dumps(claim.to_note()))
+    (first, second) = look(real)
+    assert (first.state, first.claim, first.owner_lives) == ("open", claim, False)
+    gone = r"; its supervisor is gone, the engine is not: `ttx adopt run-1` or `ttx down run-1`; "
+    assert re.fullmatch(rf"run run-1 \(arm prod, .*\) since [^;]*{gone}{having} has it", first.text)
+    assert (second.state, second.claim, second.text) == ("free", None, "")
+    other = replace(claim, run="run-2")  # whose engine is gone, too: not it has the card
+    (real.locks / lock_name(first.card.id)).write_text(json.dumps(other.to_note()))
+    assert re.fullmatch(having, look(real)[0].text)
+
+
 def test_an_engine_that_does_not_answer_makes_no_card_free(real: Places, tmp_path: Path) -> None:
     engine(tmp_path, 'echo "Cannot connect to the Docker daemon at unix:///x. Is it running?" >&2; exit 1')
     assert states(real) == ["unknown", "unknown"]
@@ -238,7 +263,7 @@ def test_those_who_wait_are_served_in_the_order_of_their_coming(places: Places) 
     assert order == ["0:1", "1:2", "2:1", "3:2"]
 
 
-ROUNDS = os.environ.get("TTX_TEST_ROUNDS", "8")  # the check `slots` asks for more
+ROUNDS = os.environ.get("TTX_TEST_ROUNDS", "50")
 RACER = """
 import sys, pathlib
 from ttstack.host.types import Places, Roots
@@ -363,6 +388,84 @@ def test_ours_that_a_killed_ttx_left_is_used_again_and_removed(places: Places, t
     assert path.is_dir()
     with_legacy(places, path).release()
     assert not path.exists()
+
+
+def test_a_death_between_making_the_directory_and_all_else_leaves_no_stranger(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ttlock"
+    take(places).release()
+
+    def die(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "chmod", die)
+        with pytest.raises(SystemExit):
+            with_legacy(places, path)
+    assert list(path.iterdir()) == []  # made, and not so much as marked
+    legacy.sweep(path)
+    assert not path.exists()
+    legacy._make(path)
+    (path / legacy.MARKER).unlink()
+    with_legacy(places, path).release()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_the_directory_is_signed_and_open_to_all_whatever_the_umask(places: Places, tmp_path: Path, mask: int) -> None:
+    path = tmp_path / "ttlock"
+    before = os.umask(mask)
+    try:
+        slot = with_legacy(places, path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o1755
+    slot.release()
+
+
+@pytest.mark.parametrize("kind", ["plain", "open", "file", "link"])
+def test_what_others_put_there_is_never_ours(places: Places, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "ttlock"
+    if kind == "file":
+        path.write_text("")
+        path.chmod(0o1777)
+    elif kind == "link":
+        (tmp_path / "signed").mkdir(0o1755)
+        path.symlink_to(tmp_path / "signed")
+    else:
+        path.mkdir(0o700 if kind == "plain" else 0o777)
+    with pytest.raises(BusyError, match="another driver"):
+        with_legacy(places, path)
+    legacy.sweep(path)
+    assert path.exists()
+
+
+def test_one_that_an_older_ttx_made_is_ours(places: Places, tmp_path: Path) -> None:
+    path = tmp_path / "ttlock"
+    path.mkdir()
+    (path / legacy.MARKER).touch()
+    with_legacy(places, path).release()
+    assert not path.exists()
+
+
+def test_a_directory_that_is_swept_while_it_is_joined_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "ttlock"
+    real = fcntl.flock
+    swept: list[bool] = []
+
+    def late(handle: int, what: int) -> None:
+        if not swept:
+            swept.append(True)
+            legacy.sweep(path)  # by a ttx with another folder of locks, and so another guard
+        real(handle, what)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(legacy.fcntl, "flock", late)
+        handle = legacy.join(path)
+    assert handle is not None
+    assert is_at(handle, path)
+    os.close(handle)
 
 
 def test_tmp_cleaners_see_a_locked_directory(places: Places, tmp_path: Path) -> None:

@@ -65,11 +65,12 @@ def _held(places: Places) -> Iterator[tuple[Path, Claim | None]]:
     locks = places.locks
     if not locks.is_dir():
         return
-    cards = {locks / lock_name(card.id) for card in inventory(places.roots)}
-    files = {path for path in locks.iterdir() if path.suffix == ".lock"}
+    cards = {locks / lock_name(card.id): card for card in inventory(places.roots)}
+    files = {path: cards.get(path) for path in locks.iterdir() if path.suffix == ".lock"}
     with guarded(guard_path(locks), _patience(guard_path(locks)), shared=True):
-        held = [(path, from_note(read_note(path))) for path in sorted(cards | files) if is_held(path)]
-    yield from held
+        held = [path for path in sorted(cards | files) if is_held(path, cards.get(path))]
+        noted = [(path, from_note(read_note(path))) for path in held]
+    yield from noted
 
 
 def _patience(path: Path) -> Callable[[float], None]:

@@ -2,31 +2,34 @@
 
 A container has a card by a device, a bind mount or its being privileged, whether or not a process in it has the node
 open now, and by the label that Tenstorrent's own tools claim cards with. An engine that is not installed has no
-containers. One that is installed and does not answer may have some: that is a trouble, and never "none".
+containers, nor does any run of one that does not answer and of which no process is here (see ``engines``). Any other
+that does not answer may have some: that is a trouble, and never "none".
 """
 
 from __future__ import annotations
 
 import json
 import os
-import stat
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ttstack.host.container_cards import claims
+from ttstack.host.engines import living, on_path
+from ttstack.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ttstack.host.types import Card, Roots
 
-LABEL = "org.tenstorrent.tt-model.devices"
-"""Node numbers with commas between; tt-model-manager and tt-cli set it and heed it."""
+RUN_LABEL = "ttstack.run"
+"""Our own label: which run a container belongs to."""
 
 DEADLINE_S = 10.0  # for each call: a daemon that hangs must not hang us
 DOCKER_SOCKET = Path("/var/run/docker.sock")
-_NODES = "/dev/tenstorrent"
 _TRIES = 3
 # The states in which a container has its devices, or is about to get them back, by each engine's names. Docker lists
 # those alone; podman lists all, as an older one refuses to be asked for a state that it does not know (4.3: stopping).
@@ -58,13 +61,15 @@ class Container:
     name: str
     cards: frozenset[int] | None  # numbers of nodes; None: every card
     why: str  # what gives it the cards, e.g. "privileged" or "device /dev/tenstorrent/0"
+    run: str = ""  # the run that it belongs to, by its label; "": none of ttx's
 
     def has(self, card: Card) -> bool:
         """Whether it has this card."""
         return self.cards is None or card.number in self.cards
 
     def __str__(self) -> str:
-        return f"container {self.name or self.id[:12]} ({self.engine} {self.id[:12]}, {self.why})"
+        run = f"run {self.run}, " if self.run else ""
+        return f"container {self.name or self.id[:12]} ({self.engine} {self.id[:12]}, {run}{self.why})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,12 @@ class Described:
 
     entries: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = ()  # e.g. ("docker", "--host", "unix://..."), entry
     absent: tuple[str, ...] = ()
-    troubles: tuple[str, ...] = ()
+    silent: tuple[tuple[str, str], ...] = ()  # engines that did not tell, each with why
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Say why some did not tell, a sentence each."""
+        return tuple(why for _, why in self.silent)
 
 
 class _TroubleError(Exception):
@@ -91,6 +101,8 @@ class _TroubleError(Exception):
 
 def run_command(argv: Sequence[str], seconds: float) -> Answer:
     """Run a command to its end. Raises FileNotFoundError when there is no such program, TimeoutError."""
+    if not on_path(argv[0]):  # a process would tell, too, a millisecond later
+        raise FileNotFoundError(argv[0])
     try:
         # A group of its own: an interrupt at the terminal is ours to handle, and no answer of the engine's.
         done = subprocess.run(
@@ -99,6 +111,11 @@ def run_command(argv: Sequence[str], seconds: float) -> Answer:
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
     return Answer(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+
+def any_engine() -> bool:
+    """Say whether any engine may have to be asked, which takes a while. Raises nothing."""
+    return DOCKER_SOCKET.exists() or any(map(on_path, _STATES))
 
 
 def look(
@@ -121,7 +138,15 @@ def look(
         for command, entry in told.entries
         if (container := _container(command[0], entry, cards, roots)) is not None
     }
-    return Containers(tuple(found.values()), told.absent, told.troubles)
+    absent, troubles = list(told.absent), []
+    for engine, why in told.silent:
+        # After it was asked: a daemon that starts later than this begins its containers later, too.
+        left = living(engine, roots.proc)
+        if left == "":
+            absent.append(f"nothing of {engine} runs here")
+        else:
+            troubles.append(f"{why}; {left} is there, so containers may be, too" if left else why)
+    return Containers(tuple(found.values()), tuple(dict.fromkeys(absent)), tuple(troubles))
 
 
 def describe(
@@ -138,18 +163,18 @@ def describe(
     socket = socket or DOCKER_SOCKET
     entries: list[tuple[tuple[str, ...], dict[str, Any]]] = []
     absent: list[str] = []
-    troubles: list[str] = []
+    silent: list[tuple[str, str]] = []
     for engine, command in _engines(environ, socket):
         try:
             entries += [(tuple(command), entry) for entry in _inspect(engine, command, run, states[engine])]
         except FileNotFoundError:
             if engine == "docker" and socket.exists():
-                troubles.append(f"docker's socket {socket} is here, but no docker program on PATH")
+                silent.append((engine, f"docker's socket {socket} is here, but no docker program on PATH"))
             else:
                 absent.append(f"no {engine} here")
         except _TroubleError as trouble:
-            troubles.append(str(trouble))
-    return Described(tuple(entries), tuple(absent), tuple(dict.fromkeys(troubles)))
+            silent.append((engine, str(trouble)))
+    return Described(tuple(entries), tuple(absent), tuple(dict.fromkeys(silent)))
 
 
 def _engines(environ: Mapping[str, str], socket: Path) -> Iterator[tuple[str, list[str]]]:
@@ -224,69 +249,13 @@ def _parse(engine: str, text: str) -> list[dict[str, Any]]:
 
 def _container(engine: str, entry: dict[str, Any], cards: Sequence[Card], roots: Roots) -> Container | None:
     """Say which cards a container has; None when it has none of ours."""
-    claims = list(_claims(entry, cards, roots))
-    if not claims:
+    given = list(claims(entry, cards, roots))
+    if not given:
         return None
-    every = any(numbers is None for numbers, _ in claims)
-    numbers = frozenset(number for numbers, _ in claims if numbers is not None for number in numbers)
-    why = ", ".join(dict.fromkeys(why for numbers, why in claims if numbers is None or not every))
+    every = any(numbers is None for numbers, _ in given)
+    numbers = frozenset(number for numbers, _ in given if numbers is not None for number in numbers)
+    why = ", ".join(dict.fromkeys(why for numbers, why in given if numbers is None or not every))
     name = str(entry.get("Name") or "").removeprefix("/")
-    return Container(engine, str(entry["Id"]), name, None if every else numbers, why)
-
-
-def _claims(entry: dict[str, Any], cards: Sequence[Card], roots: Roots) -> Iterator[tuple[frozenset[int] | None, str]]:
-    """Yield what gives cards, with their numbers (None: all)."""
-    config: dict[str, Any] = entry.get("HostConfig") or {}
-    if config.get("Privileged"):
-        yield None, "privileged"
-    sources = [("device", device.get("PathOnHost")) for device in config.get("Devices") or ()]
-    sources += [("mount", mount.get("Source")) for mount in entry.get("Mounts") or () if mount.get("Type") == "bind"]
-    for kind, path in sources:
-        # With rules of its own for devices, a container may open what it finds below its mount of the root.
-        whole = kind == "mount" and path == "/" and bool(config.get("DeviceCgroupRules"))
-        numbers = None if whole else _at(str(path or ""), cards, roots)
-        if numbers is None or numbers:
-            yield numbers, f"{kind} {path}"
-    for request in config.get("DeviceRequests") or ():
-        if any("tenstorrent" in str(name) for name in request.get("DeviceIDs") or ()):  # CDI
-            yield None, f"device {', '.join(request['DeviceIDs'])}"
-    label = ((entry.get("Config") or {}).get("Labels") or {}).get(LABEL)
-    if label:
-        words = [word.strip() for word in str(label).split(",")]
-        known = all(word.isascii() and word.isdigit() for word in words)
-        yield (frozenset(map(int, words)) if known else None), f"label {LABEL}={label}"
-
-
-def _at(path: str, cards: Sequence[Card], roots: Roots) -> frozenset[int] | None:
-    """Say which cards a path of the host leads to; None: all."""
-    real = _resolve(path, roots) if path else ""
-    if real in {"/dev", _NODES}:
-        return None
-    if real.startswith(f"{_NODES}/"):
-        number = real.removeprefix(f"{_NODES}/")
-        # A name in by-id that leads nowhere now may have led to any.
-        return frozenset({int(number)}) if number.isascii() and number.isdigit() else None
-    try:
-        seen = Path(real).stat() if real else None
-    except OSError:
-        seen = None  # not here, or not any more: it is no node of ours
-    if seen is None or not stat.S_ISCHR(seen.st_mode):
-        return frozenset()
-    return frozenset(card.number for card in cards if _rdev(card) == seen.st_rdev)
-
-
-def _resolve(path: str, roots: Roots) -> str:
-    """Follow links. The host's /dev is ``roots.dev``."""
-    if path != "/dev" and not path.startswith("/dev/"):
-        return os.path.realpath(path)
-    top = os.path.realpath(roots.dev)
-    real = os.path.realpath(top + path.removeprefix("/dev"))
-    return f"/dev{real.removeprefix(top)}" if real == top or real.startswith(f"{top}/") else real
-
-
-def _rdev(card: Card) -> int | None:
-    try:
-        seen = Path(card.node).stat()
-    except OSError:
-        return None
-    return seen.st_rdev if stat.S_ISCHR(seen.st_mode) else None
+    labels = (entry.get("Config") or {}).get("Labels") or {}
+    run = printable(str(labels.get(RUN_LABEL) or ""))
+    return Container(engine, str(entry["Id"]), name, None if every else numbers, why, run)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttstack.host import containers
+from ttstack.host.engines import hidden
 from ttstack.host.errors import HostError
+from ttstack.host.lease import nobody_has, one_at_a_time
 from ttstack.host.process import PROC, command, pids
 
 if TYPE_CHECKING:
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from ttstack.host.types import Card, Roots
 
     _Key = int | tuple[int, int]
-
-_FIRST_NAMESPACE = "pid:[4026531836]"  # the host's own: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def holders(
     ``ask`` tells about containers; a simulated card is in none.
     """
     if simulated:
-        return _scan(cards, PROC, foreign=False)
+        return _simulated(cards)
     answer: dict[str, Holders] = {}
     unlisted: list[Card] = []
     for card in cards:
@@ -108,6 +108,16 @@ def holders(
         answer |= _scan(unlisted, roots.proc, foreign=True)
     told = ask(cards, roots)
     return {card.id: _with_containers(answer[card.id], card, told) for card in cards}
+
+
+def _simulated(cards: Sequence[Card]) -> dict[str, Holders]:
+    """Look who has plain files open: the kernel tells that nobody has, processes tell who has."""
+    if not cards:
+        return {}
+    with one_at_a_time(os.path.dirname(cards[0].node)):  # noqa: PTH120 - asked before each slot is taken
+        unheld = {card.id for card in cards if nobody_has(card.node)}
+        rest = [card for card in cards if card.id not in unheld]
+        return dict.fromkeys(unheld, Holders()) | (_scan(rest, PROC, foreign=False) if rest else {})
 
 
 def _with_containers(seen: Holders, card: Card, told: Containers) -> Holders:
@@ -168,7 +178,7 @@ def _scan(cards: Sequence[Card], proc: Path, *, foreign: bool) -> dict[str, Hold
         there = []
         foreign_troubles = [error.message]
     else:
-        foreign_troubles = _blind(there, proc) if foreign else []
+        foreign_troubles = hidden(there, proc) if foreign else []
     for pid in there:
         held = _held(f"{proc}/{pid}/fd", wanted)
         if held is None:
@@ -179,17 +189,6 @@ def _scan(cards: Sequence[Card], proc: Path, *, foreign: bool) -> dict[str, Hold
     return {
         card.id: Holders(tuple(found[card.id]), (), unseen, (*troubles[card.id], *foreign_troubles)) for card in cards
     }
-
-
-def _blind(there: Sequence[int], proc: Path) -> list[str]:
-    """Say why /proc does not show all of the host's processes, if so."""
-    try:
-        namespace = str((proc / "self" / "ns" / "pid").readlink())
-    except OSError:
-        namespace = ""
-    if namespace != _FIRST_NAMESPACE:
-        return ["processes outside this pid namespace (tt-kmd 2.5.0 or newer lists them)"]
-    return [] if 1 in there else [f"{proc} hides the processes of other users (hidepid, proc(5))"]
 
 
 def _key(seen: os.stat_result) -> _Key:

@@ -61,7 +61,7 @@ class Claim:
             return "; it runs in another pid namespace, which cannot be seen from here"
         if self.kind == "program":
             return "; its ttx is gone, what it started is not"
-        return "; its supervisor is gone, the engine is not"
+        return f"; its supervisor is gone, the engine is not: `ttx adopt {self.run}` or `ttx down {self.run}`"
 
     def __str__(self) -> str:
         dirty = ", DIRTY: its engine did not stop" if self.state == "dirty" else ""

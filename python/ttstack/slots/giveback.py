@@ -11,7 +11,7 @@ from ttstack.host.process import PROC, send
 from ttstack.slots.errors import HeldError
 from ttstack.slots.key import is_held
 from ttstack.slots.lock import guarded, read_note
-from ttstack.slots.take import guard_path, lock_name
+from ttstack.slots.slot import guard_path, lock_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ def ask_back(views: Sequence[SlotView], places: Places, wait_s: float) -> None:
 def _still(places: Places, view: SlotView, note: dict[str, object]) -> bool:
     path = places.locks / lock_name(view.card.id)
     with guarded(guard_path(places.locks), time.sleep, shared=True):
-        return is_held(path) and read_note(path) == note
+        return is_held(path, view.card) and read_note(path) == note
 
 
 def has_locked(pid: int, path: Path, proc: Path = PROC) -> bool:

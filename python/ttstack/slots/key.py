@@ -1,16 +1,17 @@
-"""What opens a slot: the flock on its file, and a name that the kernel keeps, which no ``rm`` can take away.
+"""What opens a slot: the flock on its file, and a mark on the folder of devices, which no ``rm`` can take away.
 
 A lock file that is removed while it is held leaves its holder with a nameless file, and the next comer with a new one.
-So a slot also has an abstract Unix socket (unix(7)): bound by one at a time, passed on like any descriptor, and free
-when its last copy is closed, also by a death. Such names are per network namespace, file locks are not: each covers
-what the other does not see.
+So a slot also has a lock on one byte of the folder /dev itself, the byte that its card's id names. It is an open file
+description lock (fcntl(2)): passed on like any descriptor, and free when its last copy is closed, also by a death. It
+holds in every network and pid namespace, after a reset that makes the card's node anew, and for who has another folder
+of locks; not for who has another /dev, as containers do: there the file alone counts.
 """
 
 from __future__ import annotations
 
-import errno
+import fcntl
 import os
-import socket
+import struct
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -21,39 +22,46 @@ from ttstack.slots.lock import try_lock
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ttstack.host.types import Card
+
+_RANGE = "hhqqi4x"  # struct flock of 64-bit Linux: type, whence, start, length, pid (fcntl(2))
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """Two descriptors, which children don't inherit by themselves. The slot is held while either is open anywhere."""
 
     lock: int
-    name: int
+    mark: int
 
     def close(self) -> None:
         """Let go, as far as this process is concerned."""
-        os.close(self.name)
+        os.close(self.mark)
         os.close(self.lock)
 
 
-def try_key(path: Path) -> Key | None:
-    """Take the slot of a lock file now; None when somebody has it. Under the guard. Raises SlotsError."""
+def try_key(path: Path, card: Card) -> Key | None:
+    """Take a card's slot, of which this is the lock file, now; None when somebody has it. Raises SlotsError."""
     lock = try_lock(path)
     if lock is None:
         return None
     try:
-        name = _bind(path)
+        mark = _set_mark(card)
     except BaseException:
         os.close(lock)
         raise
-    if name is None:
+    if mark is None:
         os.close(lock)
         return None
-    return Key(lock, name)
+    return Key(lock, mark)
 
 
-def is_held(path: Path) -> bool:
-    """Say whether anybody has the slot of a lock file. Under the guard, which may be shared. Raises SlotsError."""
-    if _is_bound(path):
+def is_held(path: Path, card: Card | None) -> bool:
+    """Say whether anybody has a slot. Under the guard, which may be shared. Raises SlotsError.
+
+    ``card`` None: one that is not here now, so that its lock file alone tells.
+    """
+    if card is not None and _is_marked(card):
         return True
     if not path.exists():
         return False
@@ -64,36 +72,52 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def _address(path: Path) -> bytes:
-    """Name the slot: by the place of its lock file too, as simulated hosts have cards of the same serials."""
-    place = sha256(os.fsencode(os.path.realpath(path.parent))).hexdigest()[:16]
-    return f"\0ttx-slot-{place}-{sha256(os.fsencode(path.name)).hexdigest()[:16]}".encode()
-
-
-def _bind(path: Path) -> int | None:
-    with _socket() as end:
-        try:
-            end.bind(_address(path))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                return None
-            raise SlotsError(f"cannot keep the name of the lock {path}: {error.strerror}") from error
-        return end.detach()
-
-
-def _is_bound(path: Path) -> bool:
-    with _socket() as end:  # a datagram socket: to connect is to look, and its owner notices nothing
-        try:
-            end.connect(_address(path))
-        except ConnectionRefusedError:
-            return False
-        except OSError as error:
-            raise SlotsError(f"cannot look for the name of the lock {path}: {error.strerror}") from error
-        return True
-
-
-def _socket() -> socket.socket:
+def _is_marked(card: Card) -> bool:
+    folder = _open_folder(card)
     try:
-        return socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        return _others_marked(folder, card)
+    finally:
+        os.close(folder)
+
+
+def _set_mark(card: Card) -> int | None:
+    """Set the mark, then look whether others have it: two who do this at once are both refused, never both served.
+
+    A folder can only be read, so the mark is a read lock, which by itself keeps nobody away.
+    """
+    folder = _open_folder(card)
+    try:
+        try:
+            fcntl.fcntl(folder, fcntl.F_OFD_SETLK, _range(card, fcntl.F_RDLCK))
+        except OSError as error:
+            raise SlotsError(f"cannot mark card {card.id} as held: {error.strerror}") from error
+        if not _others_marked(folder, card):
+            return folder
+    except BaseException:
+        os.close(folder)
+        raise
+    os.close(folder)
+    return None
+
+
+def _others_marked(folder: int, card: Card) -> bool:
+    """Ask as one who wanted to write: whatever another has is in the way of that. Our own is not."""
+    try:
+        told = fcntl.fcntl(folder, fcntl.F_OFD_GETLK, _range(card, fcntl.F_WRLCK))
     except OSError as error:
-        raise SlotsError(f"cannot make a Unix socket: {error.strerror}", hint="slots need AF_UNIX") from error
+        raise SlotsError(f"cannot ask whether card {card.id} is held: {error.strerror}") from error
+    return int(struct.unpack(_RANGE, told)[0]) != fcntl.F_UNLCK
+
+
+def _range(card: Card, kind: int) -> bytes:
+    byte = int.from_bytes(sha256(card.id.encode()).digest()[:8], "big") >> 2  # off_t is signed
+    return struct.pack(_RANGE, kind, os.SEEK_SET, byte, 1, 0)
+
+
+def _open_folder(card: Card) -> int:
+    """Open the folder of devices: that which holds the folder of nodes, and outlives it when the driver goes."""
+    place = os.path.dirname(os.path.dirname(card.node))  # noqa: PTH120 - asked for each card before it is taken
+    try:
+        return os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise SlotsError(f"cannot open {place}, on which held cards are marked: {error.strerror}") from error

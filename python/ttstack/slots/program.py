@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 from ttstack.slots.errors import ProgramError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import NoReturn
+
+    from ttstack.slots.keeper import Keeper
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PASSED_ON = {*_ENDING, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
@@ -50,27 +53,69 @@ def blocked(numbers: set[signal.Signals]) -> Iterator[set[int]]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def run_program(argv: Sequence[str], environ: Mapping[str, str], heirlooms: Sequence[int] = ()) -> int:
+def run_program(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    heirlooms: Sequence[int] = (),
+    beside: Callable[[int], Keeper] | None = None,
+) -> int:
     """Run a program to its end; return its exit code, or 128 and the number of the signal that ended it.
 
     It has our terminal, our process group and the descriptors that we inherited; of our own it gets ``heirlooms``.
-    Signals sent to us are sent on. Those of the terminal (Ctrl-C) reach it by themselves. Raises ProgramError.
+    ``beside`` starts a keeper of what we hold for it, before it runs. Signals sent to us are sent on. Those of the
+    terminal (Ctrl-C) reach it by themselves. Raises ProgramError.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, as it may have been, the kernel would reap for us
     with blocked({*_PASSED_ON, signal.SIGCHLD}) as mask:
+        start, told = os.pipe(), os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _await(start)
+            _become(argv, environ, heirlooms, mask, told[1])
+        os.close(start[0])
+        os.close(told[1])
+        keeper = None
+        try:
+            if beside is not None:
+                program = os.pidfd_open(pid)
+                keeper = beside(program)
+                os.close(program)
+            os.write(start[1], b"x")  # without it, as when we are killed before, it ends unstarted
+            os.close(start[1])
+            with os.fdopen(told[0], "rb") as trouble:
+                error = trouble.read()
+            if error:
+                os.waitpid(pid, 0)
+                raise ProgramError(f"cannot run {argv[0]!r}: {os.strerror(int(error))}", found=True)
+            return _attend(pid)
+        finally:
+            if keeper is not None:
+                keeper.end()
+
+
+def _await(start: tuple[int, int]) -> None:
+    """Wait to be told to go on; end when who would tell has ended."""
+    os.close(start[1])
+    if not os.read(start[0], 1):
+        os._exit(1)
+
+
+def _become(
+    argv: Sequence[str], environ: Mapping[str, str], heirlooms: Sequence[int], mask: set[int], told: int
+) -> NoReturn:
+    """Turn the process that was forked into the program. The pipe ``told`` says why that did not work."""
+    try:
         for handle in heirlooms:
             os.set_inheritable(handle, True)  # noqa: FBT003 - os has it positional only
-        try:
-            pid = os.posix_spawnp(
-                argv[0],
-                list(argv),
-                dict(environ),
-                setsigmask=mask,
-                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # which Python ignores
-            )
-        except OSError as error:
-            raise ProgramError(f"cannot run {argv[0]!r}: {error.strerror}", found=True) from error
-        return _attend(pid)
+        for number in (*_ENDING, signal.SIGPIPE, signal.SIGXFSZ):  # the latter two are ignored by Python alone
+            if number not in _ENDING or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.execvpe(argv[0], list(argv), dict(environ))  # noqa: S606 - no shell is meant
+    except OSError as error:
+        os.write(told, str(error.errno).encode())
+    finally:
+        os._exit(127)
 
 
 def _attend(pid: int) -> int:

@@ -11,7 +11,8 @@ from ttstack.host.holders import Holders, holders
 from ttstack.slots.claim import NOBODY_KNOWN, from_note
 from ttstack.slots.key import is_held
 from ttstack.slots.lock import guarded, lock_folder, read_note
-from ttstack.slots.take import guard_path, lock_name
+from ttstack.slots.looking import who
+from ttstack.slots.slot import guard_path, lock_name
 
 if TYPE_CHECKING:
     from ttstack.host.types import Card, Places
@@ -22,22 +23,28 @@ SlotState = Literal["free", "held", "dirty", "open", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One card now. ``open``: no lock, yet a process or a container has it; ``unknown``: it could not be told."""
+    """One card now. ``open``: no lock, yet a process or a container has it; ``unknown``: it could not be told.
+
+    A card that is ``open`` has a claim when a container of that very run has it: a container keeps no lock, so that of
+    its supervisor went with it.
+    """
 
     card: Card
     state: SlotState
     claim: Claim | None
     holders: Holders
     owner_lives: bool  # whether the process that wrote the claim lives
+    nameless: str = NOBODY_KNOWN  # who holds it, when there is no claim
 
     @property
     def text(self) -> str:
         """Who has it, for people."""
+        if self.state == "free":
+            return ""
         if self.claim is not None:
-            return f"{self.claim}{'' if self.owner_lives else self.claim.gone}"
-        if self.state == "held":
-            return NOBODY_KNOWN
-        return "" if self.state == "free" else str(self.holders)
+            having = "" if self.state in {"held", "dirty"} else f"; {self.holders} has it"
+            return f"{self.claim}{'' if self.owner_lives else self.claim.gone}{having}"
+        return self.nameless if self.state == "held" else str(self.holders)
 
 
 def look(places: Places) -> tuple[SlotView, ...]:
@@ -50,15 +57,19 @@ def look(places: Places) -> tuple[SlotView, ...]:
     # Under the guard nobody takes a card, so that our probing cannot make another's attempt fail.
     with guarded(guard_path(places.locks), time.sleep, shared=True):
         for card in cards:
-            locked[card.id] = is_held(places.locks / lock_name(card.id))
+            locked[card.id] = is_held(places.locks / lock_name(card.id), card)
     seen = holders(cards, places.roots, simulated=places.simulated)
     return tuple(_view(places, card, seen[card.id], locked=locked[card.id]) for card in cards)
 
 
 def _view(places: Places, card: Card, found: Holders, *, locked: bool) -> SlotView:
+    path = places.locks / lock_name(card.id)
+    claim = from_note(read_note(path))
     if locked:
-        claim = from_note(read_note(places.locks / lock_name(card.id)))
         dirty = claim is not None and claim.state == "dirty"
-        return SlotView(card, "dirty" if dirty else "held", claim, found, claim is not None and claim.owner_lives())
+        lives = claim is not None and claim.owner_lives()
+        return SlotView(card, "dirty" if dirty else "held", claim, found, lives, who(path))
+    if claim is not None and claim.run not in {container.run for container in found.containers}:
+        claim = None  # a text that its owner left; it says nothing about who has the card now
     state: SlotState = "free" if found.free else "open" if found.held else "unknown"
-    return SlotView(card, state, None, found, owner_lives=False)
+    return SlotView(card, state, claim, found, owner_lives=False)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ttstack.cli.command import Context
     from ttstack.host.types import Card, Places
+    from ttstack.slots.claim import Claim
     from ttstack.slots.take import Slot
     from ttstack.slots.view import SlotView
 
@@ -58,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--inherit",
         action="store_true",
-        help="what the program starts keeps the cards too, after it and ttx have ended",
+        help="what the program starts keeps the cards, too, after the program has ended",
     )
     run.add_argument("program", metavar="CMD", nargs="+", help="the program and its arguments, after --")
     hold = leaf(commands, "hold", "hold cards until Ctrl-C, SIGTERM or the end of a time", _HOLD_EXAMPLES, _hold)
@@ -83,13 +84,16 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
 
 def _run(_context: Context, args: argparse.Namespace) -> int:
     from ttstack.slots.errors import ProgramError  # noqa: PLC0415 - help and completion need not wait for it
+    from ttstack.slots.keeper import keep  # noqa: PLC0415
     from ttstack.slots.program import find_program, run_program  # noqa: PLC0415
 
     try:
         find_program(args.program[0])
-        with _slot(args, args.program, heirs=args.inherit) as (slot, places):
+        with _slot(args, args.program, heirs=args.inherit) as (slot, claim, places):
             env = {**os.environ, **_environment(slot.cards, places)}
-            return run_program(args.program, env, slot.fds if args.inherit else ())
+            if args.inherit:
+                return run_program(args.program, env, slot.fds)
+            return run_program(args.program, env, beside=keep(slot, claim))
     except ProgramError as error:
         note(f"ttx: {error}")
         return error.exit_status
@@ -100,7 +104,7 @@ def _hold(_context: Context, args: argparse.Namespace) -> int:
 
     if args.for_s is not None and not args.for_s >= 0:
         raise UsageError(f"--for {args.for_s:g} is no time to hold cards", hint="a number of seconds, 0 or more")
-    with _slot(args, ["ttx", "slot", "hold"]) as (slot, places):
+    with _slot(args, ["ttx", "slot", "hold"]) as (slot, _, places):
         with told():
             if args.json:
                 print_json(
@@ -119,7 +123,9 @@ def _hold(_context: Context, args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _slot(args: argparse.Namespace, program: Sequence[str], *, heirs: bool = False) -> Iterator[tuple[Slot, Places]]:
+def _slot(
+    args: argparse.Namespace, program: Sequence[str], *, heirs: bool = False
+) -> Iterator[tuple[Slot, Claim, Places]]:
     from shlex import join  # noqa: PLC0415 - as above
 
     from ttstack.host.process import myself  # noqa: PLC0415
@@ -138,8 +144,9 @@ def _slot(args: argparse.Namespace, program: Sequence[str], *, heirs: bool = Fal
     with interruptible():
         slot = acquire(request, places, waiting=lambda why: note(f"ttx: waiting: {why}"))
         try:
-            slot.write(new_claim(_run_id(), join(program)[:_SHOWN], myself(), "program"))
-            yield slot, places
+            claim = new_claim(_run_id(), join(program)[:_SHOWN], myself(), "program")
+            slot.write(claim)
+            yield slot, claim, places
         finally:
             slot.release(heirs=heirs)
 
