@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.03
 _HOLD_S = 0.5  # between two looks at a container that did not end
+_LOG_LAG_S = 10.0  # an engine in a container answers before the copy of its log says that it is ready
 _LAST_WORDS_S = 2.0  # an engine that says it failed gets this long to end by itself and to say why
 
 
@@ -124,6 +125,8 @@ class Supervisor:
     def _watch(self, engine: Engine) -> Ending:
         deadline = time.monotonic() + self.plan.boot_timeout_s
         health = Health(self.state.url)
+        lag = _LOG_LAG_S if engine.container else 0.0
+        answered: float | None = None
         while True:
             self.orders.poll(_POLL_S)
             ended = engine.ended()  # asked before the log is read, so that its last words are
@@ -133,7 +136,9 @@ class Supervisor:
             booting = self.state.phase == "booting"
             if ended:
                 return Ending("engine_died", f"the engine ended {'while it booted' if booting else 'while it served'}")
-            if booting and (self.state.step == "ready" or health.is_up()):
+            if booting and answered is None and health.is_up():
+                answered = time.monotonic()
+            if booting and (self.state.step == "ready" or (answered and time.monotonic() >= answered + lag)):
                 self._set(phase="ready", step="ready")
             elif booting and time.monotonic() > deadline:
                 step = self.state.step or "none"
