@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from containers_kit import Host
+from podman_kit import UnusableError, own_podman
 from quick_arm import make_shelf
 from stand_in_nodes import stand_in_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from stand_in_nodes import Numbers
 
@@ -43,6 +44,34 @@ def wide_host(tmp_path: Path, sim_image: str, node_numbers: Numbers) -> Iterator
     """One with as many cards as there are stand-ins for."""
     assert sim_image
     yield from _host(Host(make_base(tmp_path), numbers=node_numbers))
+
+
+@pytest.fixture(scope="session")
+def podman_env(sim_archive: Path) -> Iterator[Mapping[str, str]]:
+    try:
+        with own_podman(sim_archive) as env:
+            yield env
+    except UnusableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def podman_host(
+    tmp_path: Path, podman_env: Mapping[str, str], node_numbers: Numbers, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Host]:
+    for name, value in podman_env.items():
+        monkeypatch.setenv(name, value)
+    yield from _host(Host(make_base(tmp_path), "podman", node_numbers[:2]))
+
+
+@pytest.fixture(
+    params=[pytest.param("host", marks=pytest.mark.docker), pytest.param("podman_host", marks=pytest.mark.host)],
+    ids=["docker", "podman"],
+)
+def any_host(request: pytest.FixtureRequest) -> Host:
+    """One whose engine of containers is docker, and one whose is podman."""
+    made: Host = request.getfixturevalue(request.param)
+    return made
 
 
 def _host(made: Host) -> Iterator[Host]:

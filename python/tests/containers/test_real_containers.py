@@ -1,4 +1,4 @@
-"""Runs in real containers of a real Docker engine."""
+"""Runs in real containers, of docker and of podman."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from containers_kit import FIRST, SECOND, docker
+from containers_kit import FIRST, SECOND
 
 from ttstack.arm.load import load
 from ttstack.arm.shelf import find_shelf
@@ -21,7 +21,10 @@ from ttstack.run.waiting import wait_until
 if TYPE_CHECKING:
     from containers_kit import Host
 
-pytestmark = pytest.mark.docker
+
+@pytest.fixture
+def host(any_host: Host) -> Host:
+    return any_host
 
 
 def test_a_whole_run_ends_with_a_record_and_leaves_nothing(host: Host) -> None:
@@ -33,7 +36,9 @@ def test_a_whole_run_ends_with_a_record_and_leaves_nothing(host: Host) -> None:
     assert closed.identity is not None
     assert closed.observed is not None
     assert {"environment", "image", "listener", "cache_dir"} <= {check.name for check in closed.identity.checks}
-    assert closed.observed.image == docker("image", "inspect", "-f", "{{.Id}}", "ttstack/sim:0.1.0").strip()[7:]
+    assert closed.observed.image == host.engine(
+        "image", "inspect", "-f", "{{.Id}}", "ttstack/sim:0.1.0"
+    ).strip().removeprefix("sha256:")
     assert closed.observed.cache_dir is not None
     assert closed.observed.cache_dir.startswith("/cache/tensors/")
     log = host.log(result.run)
@@ -56,7 +61,7 @@ def test_the_verb_runs_it_on_the_simulated_hosts_cards(host: Host) -> None:
     assert "sim-host" in card["node"]
     run = json.loads(host.ttx(*arms, "up", "quick", "--json"))["run"]
     (container,) = host.containers()
-    assert json.loads(docker("inspect", "-f", "{{json .HostConfig.Devices}}", container)) == []
+    assert json.loads(host.engine("inspect", "-f", "{{json .HostConfig.Devices}}", container)) == []
     (shown,) = [line for line in host.ttx("status").splitlines() if run in line]
     assert "ready" in shown
     (entry,) = json.loads(host.ttx("status", "--json"))
@@ -75,7 +80,7 @@ def test_two_arms_run_on_two_cards_and_a_mesh_waits_for_both(host: Host) -> None
     assert (one.exit_code, two.exit_code) == (0, 0), (one.error, two.error)
     assert host.slots() == ["held", "held"]
     assert len(host.containers()) == 2
-    devices = [docker("inspect", "-f", "{{json .HostConfig.Devices}}", each) for each in host.containers()]
+    devices = [host.engine("inspect", "-f", "{{json .HostConfig.Devices}}", each) for each in host.containers()]
     assert len(set(devices)) == 2
     pair = host.start("up", host.arm("pair", cards="count = 2"), wait_s=120)
     assert not wait_until(lambda: pair.poll() is not None, 0.5)
@@ -83,7 +88,7 @@ def test_two_arms_run_on_two_cards_and_a_mesh_waits_for_both(host: Host) -> None
     assert not wait_until(lambda: pair.poll() is not None, 0.5)
     host.ttx("down", two.run)
     out, err = pair.communicate(timeout=120)
-    assert pair.returncode == 0, err
+    assert pair.returncode == 0, out + err
     run = json.loads(out)["run"]
     assert "multidevice with 2 devices" in host.log(run)
     host.ttx("down", run)
@@ -107,7 +112,7 @@ def test_an_engine_that_dies_is_told_with_how(host: Host) -> None:
     assert (result.exit_code, result.error.reason) == (1, "engine_failed")  # type: ignore[union-attr]
     killed = host.execute(host.arm(), "up")
     (container,) = host.containers()
-    docker("kill", container)
+    host.engine("kill", container)
     assert wait_until(lambda: host.record(killed.run).closed is not None, 30)
     closed = host.record(killed.run).closed
     assert closed is not None
@@ -166,11 +171,11 @@ def test_an_adopted_container_is_held_followed_and_closed(host: Host) -> None:
 
 
 def test_a_name_that_is_taken_is_told_with_who_has_it(host: Host) -> None:
-    foreign = docker("create", "--name", "ttx-quick", "ttstack/sim:0.1.0").strip()
+    foreign = host.engine("create", "--name", "ttx-quick", "ttstack/sim:0.1.0").strip()
     try:
         result = host.execute(host.arm())
     finally:
-        docker("rm", foreign)
+        host.engine("rm", foreign)
     assert (result.exit_code, result.error.reason) == (3, "name_taken")  # type: ignore[union-attr]
     assert "not ttx's" in str(result.error)
     run = host.execute(host.arm(cards=FIRST), "up").run
@@ -188,18 +193,18 @@ def test_what_cannot_start_is_refused_and_leaves_nothing(host: Host) -> None:
     pin.write_text(text.replace("sim:0.1.0", "sim:none"))
     result = host.execute(missing)
     assert (result.exit_code, result.error.reason) == (3, "image_missing")  # type: ignore[union-attr]
-    assert "docker load" in str(result.error)
+    assert f"{host.runtime} load" in str(result.error)
     pin.write_text(text)
     asked = load(str(missing), find_shelf(host.base / "arms", {}, host.base))
     folder = run_folder(host.places.state, "R")
     folder.path.mkdir(parents=True)
     cards = [replace(card, node="/dev/no-such-node") for card in inventory(host.places.roots)[:1]]
     launch = build_launch(asked, cards, run_id="R", cache_root=str(host.places.cache))
-    runtime = find_runtime("docker")
+    runtime = find_runtime(host.runtime)
     runtime.prepare(launch, host.places.cache)
     with pytest.raises(RunError, match="/dev/no-such-node is not there"):
         runtime.start(launch, folder, {}, ())
-    assert docker("ps", "-aq", "--filter", "label=ttstack.run=R") == ""
+    assert host.engine("ps", "-aq", "--filter", "label=ttstack.run=R") == ""
     assert host.clean()
 
 
@@ -212,7 +217,7 @@ def test_a_secret_is_in_the_container_and_nowhere_else(host: Host, monkeypatch: 
     monkeypatch.setenv("HF_TOKEN", "hf_very-secret")
     run = host.execute(arm, "up").run
     (container,) = host.containers()
-    assert "HF_TOKEN=hf_very-secret" in docker("inspect", "-f", "{{json .Config.Env}}", container)
+    assert "HF_TOKEN=hf_very-secret" in host.engine("inspect", "-f", "{{json .Config.Env}}", container)
     host.ttx("down", run)
     told = [file for file in host.base.rglob("*") if file.is_file() and b"hf_very-secret" in file.read_bytes()]
     assert told == []
