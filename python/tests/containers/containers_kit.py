@@ -26,7 +26,7 @@ from ttstack.run.control import LiveRun, look_at
 from ttstack.run.flow import Result, execute
 from ttstack.run.journal import store_of
 from ttstack.run.link import python_path
-from ttstack.run.work import Options
+from ttstack.run.options import Options
 from ttstack.run.state import run_folder, run_folders
 from ttstack.sim.host import make_host
 from ttstack.slots.view import look

@@ -20,8 +20,8 @@ from ttstack.host.places import find_places
 from ttstack.run.flow import execute
 from ttstack.run.journal import store_of
 from ttstack.run.link import python_path
+from ttstack.run.options import Options
 from ttstack.run.runtime import RUN_VARIABLE
-from ttstack.run.work import Options
 from ttstack.sim.host import make_host
 from ttstack.slots.view import look
 

@@ -77,13 +77,18 @@ def test_a_missing_ready_line_is_made_up_for_by_its_health(world: World) -> None
     assert result.exit_code == 0, result.error
 
 
-def test_a_corrupt_cache_is_refused_by_the_boot_that_meets_it_and_by_no_later_one(world: World) -> None:
+def test_a_corrupt_cache_is_broken_at_once_and_the_next_boot_builds_it_anew(world: World) -> None:
     first = world.execute(world.arm("cold", "corrupt-cache"))
-    assert first.exit_code == 0, first.error
+    assert (first.exit_code, first.error.reason) == (1, "cache_broken"), first.error  # type: ignore[union-attr]
+    assert "truncated or corrupt" in str(first.error)
     assert world.record(first.run).closed.observed.cache == "cold"  # type: ignore[union-attr]
     second = world.execute(world.arm("warm"))
-    assert (second.exit_code, second.error.reason) == (4, "identity")  # type: ignore[union-attr]
-    assert "cache_intact" in str(second.error)
+    assert second.exit_code == 0, second.error
+    observed = world.record(second.run).closed.observed  # type: ignore[union-attr]
+    assert observed is not None
+    assert observed.cache == "cold"
+    assert observed.cache_work is not None
+    assert "truncated or corrupt" in observed.cache_work.replaced
     third = world.execute(world.arm("warm"))
     assert third.exit_code == 0, third.error
     assert world.record(third.run).closed.observed.cache == "hit"  # type: ignore[union-attr]

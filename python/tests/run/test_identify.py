@@ -18,7 +18,8 @@ from ttstack.host.process import identify as name_of
 from ttstack.host.process import myself
 from ttstack.records.types import Identity
 from ttstack.render.build import build_launch
-from ttstack.run.identify import Subject, identify, sentence, shows
+from ttstack.run.identify import Subject, identify, sentence
+from ttstack.run.logscan import scan_log, shows
 from ttstack.run.state import State
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def subject(world: World, port: int, *, log: list[str] | None = None) -> Subject
     me = myself()
     state = State("r", "x", "", "", True, "ready", "ready", me, me, cards, "127.0.0.1", port)  # noqa: FBT003
     lines = [*LOG, f"Cache directory: {launch.cache_path}/P150"] if log is None else log
-    return Subject(asked, launch, state, lines, (me,))
+    seen = scan_log([f"{line}\n".encode() for line in lines], asked.arm.expect.banners, launch.cache_path)
+    return Subject(asked, launch, state, seen, (me,))
 
 
 def answers(subject: Subject) -> dict[str, bool | None]:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ttstack.run.texts import STEPS, Follower, failure_in, later_step
+from ttstack.run.logscan import LONGEST, Follower, read_log
+from ttstack.run.texts import STEPS, failure_in, later_step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,12 +58,40 @@ def test_steps_only_go_forward() -> None:
 def test_a_log_is_read_in_whole_lines_each_once(tmp_path: Path) -> None:
     path = tmp_path / "engine.log"
     follower = Follower(path)
-    assert follower.lines() == []
+    assert list(follower.lines()) == []
     with path.open("ab", buffering=0) as log:
         log.write(b"one\ntw")
-        assert follower.lines() == ["one"]
+        assert list(follower.lines()) == ["one"]
         log.write("o\r\n\xff".encode("latin-1"))
-        assert follower.lines() == ["two"]
+        assert list(follower.lines()) == ["two"]
         log.write(b"\n")
-        assert follower.lines() == ["\ufffd"]
-        assert follower.lines() == []
+        assert list(follower.lines()) == ["\ufffd"]
+        assert list(follower.lines()) == []
+
+
+def test_a_long_log_is_read_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "engine.log"
+    line = b"2026-11-30 12:00:00 INFO what a user sent\n" * 25_000
+    with path.open("wb") as log:
+        log.write(b"Cache directory: /c/P150\n")
+        for _ in range(30):
+            log.write(line)
+        log.write(b"x" * 5_000_000 + b" last\nbanner one\nGenerating cache for /c/a\nno whole line")
+    tracemalloc.start()
+    seen = read_log(path, ["one", "re:f.rst", "missing"], "/c")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert seen.banners == {"one": "banner one"}
+    assert (seen.cache_dir, seen.wrong_dir, seen.not_loaded, seen.building) == ("/c/P150", "", "", True)
+    assert path.stat().st_size > 30_000_000
+    assert most < 10_000_000
+
+
+def test_a_line_without_end_is_cut_and_the_next_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "engine.log"
+    follower = Follower(path)
+    path.write_bytes(b"a" * 3_000_000)
+    assert list(follower.lines()) == []
+    with path.open("ab") as log:
+        log.write(b"a\nb\n")
+    assert [len(line) for line in follower.lines()] == [LONGEST, 1]

@@ -67,7 +67,9 @@ def test_run_prints_its_closing_line_and_nothing_else_as_json(world: World) -> N
     world.arm()
     closed = json.loads(world.ttx("run", "quick", "--json"))
     assert (closed["kind"], closed["outcome"], closed["quotable"], closed["exit_code"]) == ("close", "ok", True, 0)
-    assert [phase["name"] for phase in closed["phases"]] == ["check", "slot", "boot", "identify", "measure", "stop"]
+    assert [phase["name"] for phase in closed["phases"]] == [
+        *("check", "slot", "cache", "boot", "identify", "measure", "stop")
+    ]
     assert closed["observed"]["cards"][0]["bdf"] == "0000:01:00.0"
     assert "boot: ready" in world.stderr
     assert "\x1b" not in world.stderr

@@ -7,6 +7,7 @@ build ends.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -15,8 +16,6 @@ from ttstack.cache.dirs import (
     make_folder,
     now,
     put_spare,
-    remove,
-    to_trash,
     write_in_need,
 )
 from ttstack.cache.errors import CacheError, CacheRefusedError, NoSuchCacheError
@@ -27,6 +26,7 @@ from ttstack.cache.roots import reserving
 from ttstack.cache.seed import choose, seed
 from ttstack.cache.settle import withdraw
 from ttstack.cache.survey import standing_of
+from ttstack.cache.trash import remove, to_trash
 from ttstack.cache.types import Builder, Directory, Marker
 from ttstack.cache.verify import verify
 
@@ -116,7 +116,8 @@ def begin(
                 return found
             continue
         tell(f"cache {start.key} is removed and built anew: {found.why}")
-        remove(found.trash)
+        with suppress(CacheError):
+            remove(found.trash)  # what does not go stays in the trash, which anybody may empty
         replaced = found.why
     raise CacheRefusedError(
         f"cache {start.key} is found broken again and again", hint=f"see: ttx cache show {start.key}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from ttstack.cache.errors import CacheError
 from ttstack.cache.manifest import walk
 from ttstack.cache.marker import read_marker, touch_used, write_marker
-from ttstack.cache.types import TRASH, Marker
+from ttstack.cache.types import Marker
 from ttstack.host.errors import HostError
 from ttstack.host.files import make_directory
 
@@ -105,25 +104,6 @@ def sync_files(folder: Path, files: tuple[FileEntry, ...]) -> None:
                 os.close(handle)
         except OSError as error:
             raise CacheError(f"cannot sync {folder / entry.path}: {error.strerror}") from error
-
-
-def to_trash(folder: Path) -> Path:
-    """Take a directory out of the root, by renaming it into the trash; return where it is now. Raises CacheError."""
-    trash = folder.parent / TRASH
-    place = trash / f"{folder.name}.{secrets.token_hex(8)}"
-    try:
-        trash.mkdir(mode=_MODE, exist_ok=True)
-        folder.rename(place)
-    except OSError as error:
-        raise CacheError(f"cannot move {folder} to {trash}: {error.strerror}") from error
-    return place
-
-
-def remove(trash: Path) -> None:
-    """Remove a directory that is in the trash. What does not go stays there, and anybody may remove it later."""
-    import shutil  # noqa: PLC0415 - few starts need it
-
-    shutil.rmtree(trash, ignore_errors=True)
 
 
 def mark_jit(folder: Path, builder: Builder, owner: int | None) -> None:

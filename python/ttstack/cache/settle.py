@@ -7,16 +7,18 @@ That is "abandoned", and the next start removes it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ttstack.cache.dirs import drop_spare, now, remove, sync_files, to_trash, write_in_need
+from ttstack.cache.dirs import drop_spare, now, sync_files, write_in_need
 from ttstack.cache.errors import CacheError
 from ttstack.cache.lock import to_shared
 from ttstack.cache.manifest import scan, write_manifest
 from ttstack.cache.marker import read_marker, write_marker
 from ttstack.cache.registry import locked
 from ttstack.cache.seed_check import check_seeds
+from ttstack.cache.trash import remove, to_trash
 from ttstack.cache.verify import verify
 
 if TYPE_CHECKING:
@@ -118,7 +120,8 @@ def withdraw(root: Path, key: str, run: str) -> bool:
         if marker is None or marker.state != "building" or marker.builder.run != run:
             return False
         trash = to_trash(folder)
-    remove(trash)
+    with suppress(CacheError):
+        remove(trash)  # what does not go stays in the trash, which anybody may empty
     return True
 
 

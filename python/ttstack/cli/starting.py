@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ttstack.cli.command import Context
     from ttstack.host.types import Places
     from ttstack.run.flow import Result
-    from ttstack.run.work import Options
+    from ttstack.run.options import Options
 
 WAIT_S = 600.0
 
@@ -63,7 +63,7 @@ def prepare(
 ) -> tuple[Asked, Places, Options]:
     """Read the arm and say how and where it is to run. Raises TtxError."""
     from ttstack.cli.hosts import places_for  # noqa: PLC0415 - see the module
-    from ttstack.run.work import Options  # noqa: PLC0415
+    from ttstack.run.options import Options  # noqa: PLC0415
     from ttstack.slots.legacy import legacy_place  # noqa: PLC0415
 
     asked = asked_for(context, args.arm)

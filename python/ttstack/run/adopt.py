@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from ttstack.errors import UsageError
 from ttstack.host import process
+from ttstack.run.caches import retake_cache
 from ttstack.run.errors import RunError, RunRefusedError
 from ttstack.run.link import spawn
 from ttstack.run.plan import read_plan
@@ -59,12 +62,15 @@ def _start(folder: RunFolder, state: State) -> ProcessId:
     plan = read_plan(folder)
     # A process has kept its copies of the locks; those of a container were its supervisor's alone.
     slot = None if state.runtime == "process" else retake(plan.cards, plan.locks, plan.legacy)
-    try:
-        link = spawn(folder, adopting=True)
-        link.send("start", () if slot is None else slot.fds)
-    finally:
+    with ExitStack() as undo:
+        keys: tuple[int, ...] = ()
         if slot is not None:
-            slot.let_go()
+            undo.callback(slot.let_go)
+            cache = retake_cache(plan)
+            undo.callback(os.close, cache)
+            keys = (*slot.fds, cache)
+        link = spawn(folder, adopting=True)
+        link.send("start", keys)
 
     def begun() -> bool:
         seen = folder.read()

@@ -191,13 +191,17 @@ class ContainerRuntime:
         self._client.check()
         self._client.image(image)
 
+    def owner(self, image: str) -> int:
+        """See ``Runtime``: the image's user."""
+        return owner_of(self._client.image(image).user)
+
     def prepare(self, launch: Launch, cache: Path) -> None:
         """See ``Runtime``: secrets are set, the name is free, and whatever is to be mounted is there."""
         check_secrets(launch, os.environ)
         seen = self._client.inspect(launch.name)
         if seen is not None:
             raise self._client.name_taken(launch.name, seen)
-        make_mounts(launch, cache, owner_of(self._client.image(launch.image).user))
+        make_mounts(launch, cache, self.owner(launch.image))
 
     def start(
         self, launch: Launch, folder: RunFolder, extra_env: Mapping[str, str], keep: Sequence[int]

@@ -10,6 +10,7 @@ from ttstack.errors import Exit, TtxError, UsageError
 from ttstack.host import process
 from ttstack.run.errors import RunError, RunRefusedError
 from ttstack.run.journal import close_left, store_of
+from ttstack.run.minding import settle_left
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER, run_folders
 from ttstack.run.stop import engine_of, stop_engine
@@ -128,6 +129,8 @@ def down(run: LiveRun, *, kill: bool, tell: Callable[[str], None]) -> State:
         if engine_of(state):
             tell("the engine has no supervisor any more: asking it to stop")
         state = stop_engine(run.folder, state, kill=kill)
+    if not _supervised(state):
+        settle_left(run.folder, state.text or "its supervisor died, and `ttx down` ended the engine")
     _settle(run, state)
     if state.phase == "dirty" and engine_of(state):
         hint = f"`ttx down {state.run} --kill` kills it; its cards may need a reset then"

@@ -17,7 +17,7 @@ from ttstack.run.interrupts import Interrupts
 from ttstack.run.journal import asked_record, host_facts, store_of
 from ttstack.run.link import spawn
 from ttstack.run.state import run_folder
-from ttstack.run.work import Options, Work
+from ttstack.run.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ttstack.arm.types import Asked
     from ttstack.host.types import Places
     from ttstack.records.types import Json, Outcome
+    from ttstack.run.options import Options
     from ttstack.run.report import Reporter
     from ttstack.run.state import State
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +21,14 @@ if TYPE_CHECKING:
     from ttstack.host.types import ProcessId
     from ttstack.records.types import Json
     from ttstack.render.launch import Launch
+    from ttstack.run.logscan import LogSeen
     from ttstack.run.runtime import Inside
     from ttstack.run.state import State
-
-CACHE_LINE = "Cache directory: "
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The engine to be identified. ``log``: all lines of this boot; ``engine``: its live processes.
+    """The engine to be identified. ``log``: what that of this boot shows; ``engine``: its live processes.
 
     ``inside``: what is known of its container; None when it has none.
     """
@@ -39,7 +36,7 @@ class Subject:
     asked: Asked
     launch: Launch
     state: State
-    log: Sequence[str]
+    log: LogSeen
     engine: Sequence[ProcessId]
     inside: Inside | None = None
 
@@ -89,34 +86,21 @@ def identify(subject: Subject, on_check: Callable[[IdentityCheck], None], *, lis
 
 def _banners(subject: Subject) -> Iterator[IdentityCheck]:
     for banner in subject.asked.arm.expect.banners:
-        line = next((line for line in subject.log if shows(line, banner)), None)
+        line = subject.log.banners.get(banner)
         yield IdentityCheck("banner", line is not None, banner, line)
 
 
-def shows(line: str, banner: str) -> bool:
-    """Whether a line shows a banner: plain text inside it, or a regular expression after ``re:``."""
-    pattern = banner.removeprefix("re:")
-    return banner in line if pattern == banner else re.search(pattern, line) is not None
-
-
 def _cache_dir(subject: Subject) -> IdentityCheck:
-    expected = subject.launch.cache_path
-    named = [line.partition(CACHE_LINE)[2].strip() for line in subject.log if CACHE_LINE in line]
-    if not named:
+    expected, log = subject.launch.cache_path, subject.log
+    if not log.cache_dir:
         return IdentityCheck("cache_dir", None, expected, None)
-    wrong = [path for path in named if not within(path, expected)]
-    return IdentityCheck("cache_dir", not wrong, expected, (wrong or named)[0])
-
-
-def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it; a relative one does not, as it is the engine's own."""
-    return f"{os.path.normpath(path)}/".startswith(f"{os.path.normpath(folder)}/")
+    return IdentityCheck("cache_dir", not log.wrong_dir, expected, log.wrong_dir or log.cache_dir)
 
 
 def _cache_intact(subject: Subject) -> IdentityCheck:
     """Look for tensor files that did not load: ttnn makes them again with a mere warning (tt-metal#25693)."""
-    bad = [line for line in subject.log if "Failed to load cache for" in line]
-    return IdentityCheck("cache_intact", not bad, 0, bad[0] if bad else 0)
+    bad = subject.log.not_loaded
+    return IdentityCheck("cache_intact", not bad, 0, bad or 0)
 
 
 def _environment(subject: Subject) -> IdentityCheck:

@@ -1,7 +1,8 @@
 """Between a ttx and the supervisor of its run: a socket, which also tells each side that the other is gone.
 
-Messages are JSON objects with an ``op``: ``start`` (with the slot's descriptors), ``stop``, ``leave`` (the supervisor
-goes on alone and closes the record), ``done`` (the record is closed, nothing is left to do).
+Messages are JSON objects with an ``op``: ``start`` (with the descriptors of the slot and, as the last, the cache's),
+``stop``, ``leave`` (the supervisor goes on alone and closes the record), ``done`` (the record is closed, nothing is
+left to do).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ttstack.host.types import ProcessId
     from ttstack.run.state import RunFolder
 
-_MAX_FDS = 128  # two for each of 32 cards, and one
+_MAX_FDS = 128  # two for each of 32 cards, one for older drivers and one for the cache
 _MAX_MESSAGE = 4096
 
 
@@ -104,7 +105,7 @@ class Orders:
     """The supervisor's end: what its owner has told it."""
 
     end: socket.socket
-    fds: tuple[int, ...] | None = None  # the slot's descriptors, once they came
+    fds: tuple[int, ...] | None = None  # the slot's descriptors and the cache's, once they came
     stop: bool = False
     left: bool = False
     done: bool = False

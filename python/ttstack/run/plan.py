@@ -32,6 +32,13 @@ class Plan:
     legacy: Path | None
     simulated: bool
     limits: Limits = DEFAULT_LIMITS
+    building: bool = False  # the tensor cache is not complete: this boot builds it
+    expected: int = 0  # bytes of the whole tensor cache; 0: nobody knows
+
+    @property
+    def cache_root(self) -> Path:
+        """Where the tensor caches lie."""
+        return Path(self.launch.cache_dir).parent
 
     @property
     def port(self) -> Port:
@@ -62,4 +69,6 @@ def read_plan(folder: RunFolder) -> Plan:
         legacy=None if table["legacy"] is None else Path(table["legacy"]),
         simulated=table["simulated"],
         limits=Limits(**table.get("limits", {})),
+        building=table.get("building", False),
+        expected=table.get("expected", 0),
     )

@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttstack.host import ports
+from ttstack.host.disk import free_bytes
 from ttstack.host.errors import HostError
 from ttstack.host.files import make_directory
+from ttstack.host.machine import memory_available
 from ttstack.host.process import command, environ
 from ttstack.run.errors import RunRefusedError
 from ttstack.run.runtime import RUN_VARIABLE
 
 if TYPE_CHECKING:
-    from ttstack.arm.types import Model
+    from ttstack.arm.types import Asked, Model
     from ttstack.render.launch import Launch
+    from ttstack.run.watch import Limits
 
 _GB = 1_000_000_000
-_MARGIN = 1.1  # room beside the cache itself: other writers, and what the estimate is off by
 
 
 def check_model(model: Model) -> None:
@@ -29,6 +31,14 @@ def check_model(model: Model) -> None:
             hint="put it there, or correct `path` in models.toml",
             reason="model_missing",
         )
+
+
+def check(asked: Asked, launch: Launch, limits: Limits) -> None:
+    """Refuse what cannot work on this host now. Raises RunRefusedError and HostError."""
+    check_port(asked.arm.engine.host, asked.arm.engine.port)
+    check_memory(limits.memory_start)
+    check_cache(launch)
+    check_disk(Path(launch.cache_dir), limits.disk_floor)
 
 
 def check_port(host: str, port: int) -> None:
@@ -51,19 +61,8 @@ def check_port(host: str, port: int) -> None:
     )
 
 
-def cache_is_warm(launch: Launch) -> bool:
-    """Whether the tensor cache of this launch holds anything."""
-    try:
-        return next(Path(launch.cache_dir).iterdir(), None) is not None
-    except OSError:
-        return False
-
-
-def check_cache(launch: Launch, model: Model) -> None:
-    """Refuse a cache folder that cannot be written, and a cold boot whose cache would not fit.
-
-    A read-only cache stops an engine late (tt-metal#46878). Expected bytes are the catalogue's ``cache_gb``.
-    """
+def check_cache(launch: Launch) -> None:
+    """Refuse a cache folder that cannot be written: a read-only one stops an engine late (tt-metal#46878)."""
     folder = Path(launch.cache_dir)
     there = folder if folder.exists() else make_directory(folder.parent)
     if not os.access(there, os.W_OK | os.X_OK):
@@ -72,14 +71,25 @@ def check_cache(launch: Launch, model: Model) -> None:
             hint="mend its permissions, or set TTX_CACHE to another folder",
             reason="cache_unwritable",
         )
-    if cache_is_warm(launch):
-        return
-    needed = int(model.cache_gb * _GB * _MARGIN)
-    seen = os.statvfs(there)
-    free = seen.f_bavail * seen.f_frsize
-    if free < needed:
+
+
+def check_memory(floor: int) -> None:
+    """Refuse a start with less than this much memory available, bytes; a host that does not tell has enough."""
+    left = memory_available()
+    if left is not None and left < floor:
         raise RunRefusedError(
-            f"the tensor cache of {model.name} takes {needed / _GB:.1f} GB, and {there} has {free / _GB:.1f} GB free",
-            hint="free space there, or set TTX_CACHE to a larger disk",
+            f"this host has {left / _GB:.1f} GB of memory available, and a start takes at least {floor / _GB:.1f} GB",
+            hint="what has it, and whether a reboot is due: ttx doctor",
+            reason="no_memory",
+        )
+
+
+def check_disk(folder: Path, floor: int) -> None:
+    """Refuse a disk on which the supervisor would stop the engine at once."""
+    free = free_bytes(folder)
+    if free is not None and free < floor:
+        raise RunRefusedError(
+            f"{folder} has {free / _GB:.1f} GB free, and no engine is run with less than {floor / _GB:.1f} GB",
+            hint="what could go: ttx cache gc --dry-run",
             reason="no_space",
         )

@@ -84,6 +84,9 @@ class Runtime(Protocol):
     def check(self, image: str) -> None:
         """Raise RunRefusedError when no engine of this image can run here."""
 
+    def owner(self, image: str) -> int | None:
+        """Say whose the caches must be, as a user's number; None: the user's who runs ttx."""
+
     def prepare(self, launch: Launch, cache: Path) -> None:
         """Make the folders that a launch needs under ``cache``; RunRefusedError when it could not start."""
 
@@ -198,6 +201,10 @@ class ProcessRuntime:
 
     def check(self, image: str) -> None:
         """Nothing: what is missing is seen when it is started."""
+
+    def owner(self, image: str) -> None:
+        """See ``Runtime``: the engine is ours."""
+        del image
 
     def prepare(self, launch: Launch, cache: Path) -> None:
         """See ``Runtime``: the engine makes its folders itself."""

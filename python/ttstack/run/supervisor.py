@@ -20,11 +20,13 @@ from ttstack.host.process import boot_id, myself
 from ttstack.run.ending import Ending, how_it_ended, settle
 from ttstack.run.errors import NOTHING_MADE
 from ttstack.run.link import Orders
+from ttstack.run.logscan import Follower
+from ttstack.run.minding import BuildMinded
 from ttstack.run.plan import read_plan
 from ttstack.run.ready import Health
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import RunFolder, State
-from ttstack.run.texts import BUILDING, Follower, failure_in, later_step
+from ttstack.run.texts import BUILDING, failure_in, later_step
 from ttstack.run.watch import Watch
 from ttstack.slots.claim import new_claim
 from ttstack.slots.take import adopt, sign
@@ -47,15 +49,17 @@ _LAST_WORDS_S = 2.0  # an engine that says it failed gets this long to end by it
 class Supervisor:
     """One run's engine, from its start to its end."""
 
-    def __init__(self, folder: RunFolder, orders: Orders, plan: Plan, slot: Slot) -> None:
+    def __init__(self, folder: RunFolder, orders: Orders, plan: Plan, slot: Slot, cache: BuildMinded) -> None:
         self.folder = folder
         self.orders = orders
         self.plan = plan
         self.slot = slot
+        self.cache = cache
         self.runtime: Runtime = find_runtime(plan.launch.runtime)
         self.terminated = False
-        self.building = False  # this boot has begun to write tensor files
-        self.watch = Watch(plan.limits, Path(plan.launch.cache_dir), plan.launch.stop_grace_s)
+        self.converting = False  # this boot has begun to write tensor files
+        folder_of = Path(plan.launch.cache_dir)
+        self.watch = Watch(plan.limits, folder_of, plan.launch.stop_grace_s, plan.expected if plan.building else 0)
         self.engine: Engine | None = None
         self.follower = Follower(folder.log)
         self.claim = new_claim(plan.run, plan.arm, myself(), cache=plan.launch.cache_key)
@@ -76,12 +80,17 @@ class Supervisor:
             runtime=plan.launch.runtime,
         )
 
+    @property
+    def _keys(self) -> tuple[int, ...]:
+        """What an engine that can hold descriptors holds as long as it lives: its cards and its cache."""
+        return (*self.slot.fds, *self.cache.fds)
+
     def supervise(self) -> None:
         """Start the engine, watch it, stop it, give the cards back. The state says how that went."""
         self.slot.write(self.claim)
         self.folder.write(self.state)
         try:
-            self.engine = self.runtime.start(self.plan.launch, self.folder, self.plan.extra_env, self.slot.fds)
+            self.engine = self.runtime.start(self.plan.launch, self.folder, self.plan.extra_env, self._keys)
         except TtxError as error:
             self._over(Ending(error.reason, error.message), untouched=error.reason in NOTHING_MADE)
             return
@@ -92,6 +101,7 @@ class Supervisor:
         self.engine = self.runtime.adopt(earlier, self.folder)
         self.state = replace(earlier, supervisor=self.claim.process, attended=False)
         sign(self.slot, self.claim)
+        self.cache.take_over(self.claim)
         self.folder.write(self.state)
         self._attend(self.engine)
 
@@ -103,6 +113,7 @@ class Supervisor:
                 self.terminated = False
                 self.engine.ask_to_stop()
             if self._clear():
+                self.cache.let_go()
                 self.slot.release()
                 last = self.folder.read()
                 if last is None or last.phase == "dirty":
@@ -151,7 +162,11 @@ class Supervisor:
                 return asked
 
     def _look_around(self) -> Failure | None:
-        return self.watch.look(building=self.building and self.state.step == "cache")
+        booting = self.state.phase == "booting"
+        return self.watch.look(
+            building=self.plan.building and booting,
+            converting=self.converting and self.state.step == "cache",
+        )
 
     def _asked_to_end(self) -> Ending | None:
         if self.orders.stop:
@@ -168,7 +183,7 @@ class Supervisor:
         for line in self.follower.lines():
             if self.state.phase == "booting":
                 step = later_step(step, line)
-                self.building = self.building or BUILDING in line
+                self.converting = self.converting or BUILDING in line
             found = found or failure_in(line, serving=self.state.phase == "ready")
         if step != self.state.step:
             self._set(step=step)
@@ -217,15 +232,19 @@ class Supervisor:
         engine = self.engine
         code = None if engine is None else engine.exit_code()
         if untouched or self._clear():
-            self.slot.release()
             if engine is not None and ending.reason == "engine_died":
                 how = [*([] if code is None else [how_it_ended(code)]), *([engine.note()] if engine.note() else [])]
                 ending = replace(ending, text=": ".join([ending.text, *how]))
+            self.cache.settle(ending.text, started=engine is not None)
+            self.cache.let_go()
+            self.slot.release()
             self._set(phase="stopped", reason=ending.reason, text=ending.text, exit_code=code)
             return
+        self.cache.settle(ending.text, started=True)
         # A process keeps its copies of the locks, and we keep those of a container (see ``hold``).
         self.slot.write(replace(self.claim, state="dirty"))
         if self.plan.launch.runtime == "process":
+            self.cache.let_go()
             self.slot.let_go()
         grace = self.plan.launch.stop_grace_s
         text = f"the engine did not stop within {grace} s of being asked to ({ending.text})"
@@ -254,7 +273,9 @@ def main(argv: Sequence[str]) -> int:
         return Exit.FAILED  # who started us sees that we are gone; the record is not ours to close
     if orders.fds is not None:
         plan = read_plan(folder)
-        supervisor = Supervisor(folder, orders, plan, adopt(plan.cards, orders.fds, plan.locks, plan.legacy))
+        *keys, lock = orders.fds or (None,)
+        slot = adopt(plan.cards, [key for key in keys if key is not None], plan.locks, plan.legacy)
+        supervisor = Supervisor(folder, orders, plan, slot, BuildMinded(plan, lock))
         here.append(supervisor)
         supervisor.terminated = bool(terminated)
         earlier = folder.read() if adopting else None

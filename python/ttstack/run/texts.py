@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STEPS: dict[str, tuple[str, ...]] = {
     "plugin": ("Platform plugin tt is activated",),
@@ -79,24 +75,3 @@ def later_step(step: str, line: str) -> str:
         if any(text in line for text in STEPS[name]):
             return name
     return step
-
-
-class Follower:
-    """Reads a log that grows: whole lines only, each once."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = 0
-        self._rest = b""
-
-    def lines(self) -> list[str]:
-        """Return the lines that came since the last call; none while there is no log."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._at)
-                data = file.read()
-        except FileNotFoundError:
-            return []
-        self._at += len(data)
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        return [line.decode("utf-8", "replace").rstrip("\r") for line in whole]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ttstack.arm.key import cache_key
 from ttstack.bench.suites import find_suite
 from ttstack.host.process import myself
 from ttstack.records.types import CardSeen, Identity, Phase
-from ttstack.render.build import build_launch
-from ttstack.render.cards import choose_cards
 from ttstack.run import preflight
+from ttstack.run.caches import CacheWanted
 from ttstack.run.errors import (
     REFUSED_STARTS,
     IdentityRefusedError,
@@ -23,47 +22,35 @@ from ttstack.run.errors import (
 )
 from ttstack.run.identify import Subject, identify, sentence, title
 from ttstack.run.journal import Draft
-from ttstack.run.plan import Plan, write_plan
+from ttstack.run.logscan import read_log
+from ttstack.run.plan import write_plan
+from ttstack.run.preparing import launch_of, plan_of
 from ttstack.run.ready import healthy
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER
 from ttstack.run.stop import stop_engine
-from ttstack.run.texts import BUILDING, Follower
 from ttstack.run.waiting import longest_stop, wait_until
-from ttstack.run.watch import DEFAULT_LIMITS, Limits
 from ttstack.slots.claim import new_claim
 from ttstack.slots.take import Request, acquire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from ttstack.arm.types import Asked
     from ttstack.host.types import Places
     from ttstack.records.types import IdentityCheck
     from ttstack.render.launch import Launch
+    from ttstack.run.caches import CacheInUse
     from ttstack.run.interrupts import Interrupts
     from ttstack.run.link import Link
+    from ttstack.run.options import Options
     from ttstack.run.report import Reporter
     from ttstack.run.state import RunFolder, State
     from ttstack.slots.take import Slot
 
 POLL_S = 0.03
+WARMTH = {"hit": "complete", "seed": "built with files of another one", "cold": "built by this boot"}
 DYING_S = 10.0  # what a server may take to end after its engine died
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to run. ``wait_s`` 0: refuse at once when the cards are busy; None: wait for ever."""
-
-    verb: Literal["run", "up"]
-    suite: str = "smoke"  # what ``run`` measures
-    wait_s: float | None = 0
-    engine_command: tuple[str, ...] | None = None  # in place of the engine's own program
-    extra_env: Mapping[str, str] = field(default_factory=dict)
-    legacy: Path | None = None  # where older drivers' lock directory is
-    listen_wait_s: float = 10.0
-    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(slots=True)
@@ -79,6 +66,7 @@ class Work:
     link: Link
     draft: Draft = field(default_factory=Draft)
     slot: Slot | None = None
+    cache: CacheInUse | None = None
     left: bool = False
 
     def run(self) -> None:
@@ -89,11 +77,15 @@ class Work:
             preflight.check_model(self.asked.model)
         with self._phase("slot"):
             slot = self._take()
+        with self._phase("cache"):
+            launch = self._prepare(slot)
         with self._phase("boot"):
-            launch = self._start(slot)
+            self._start(slot, launch)
             self._follow()
-        with self._phase("identify"), self.interrupts.breaking():
-            self._identify(launch)
+        with self._phase("identify"):
+            with self.interrupts.breaking():
+                wrote = self._identify(launch)
+            self._complete(wrote=wrote)
         if self.options.verb == "up":
             self._leave()
             return
@@ -125,37 +117,33 @@ class Work:
         self.reporter.detail(", ".join(f"{card.id} ({card.bdf})" for card in slot.cards))
         return slot
 
-    def _start(self, slot: Slot) -> Launch:
-        engine = self.asked.arm.engine
-        launch = build_launch(
-            self.asked,
-            choose_cards(self.asked, slot.cards),
-            run_id=self.folder.run,
-            slots=[card.id for card in slot.cards],
-            cache_root=str(self.places.cache),
-            engine_command=self.options.engine_command,
-        )
-        preflight.check_port(engine.host, engine.port)
-        preflight.check_cache(launch, self.asked.model)
-        warm = preflight.cache_is_warm(launch)
-        find_runtime(launch.runtime).prepare(launch, self.places.cache)
-        self.draft.observed = replace(self.draft.observed, cache="hit" if warm else "cold", log=str(self.folder.log))
-        plan = Plan(
-            run=self.folder.run,
-            arm=self.asked.arm.name,
-            launch=launch,
-            extra_env=self.options.extra_env,
-            boot_timeout_s=engine.boot_timeout_s,
-            cards=slot.cards,
-            locks=self.places.locks,
-            legacy=self.options.legacy,
-            simulated=self.places.simulated,
-            limits=self.options.limits,
-        )
-        write_plan(self.folder, plan)
-        self.link.send("start", slot.fds)
-        slot.let_go()  # from here on the supervisor has the cards
+    def _prepare(self, slot: Slot) -> Launch:
+        launch = launch_of(self.asked, self.places, self.options, self.folder.run, slot)
+        preflight.check(self.asked, launch, self.options.limits_on(self.places))
+        runtime = find_runtime(launch.runtime)
+        # The supervisor is the builder: it outlives this ttx, and is there as long as somebody minds the engine.
+        claim = new_claim(self.folder.run, self.asked.arm.name, self.link.process, cache=launch.cache_key)
+        wanted = CacheWanted(self.asked, launch, self.places, claim, runtime.owner(launch.image))
+        detail = self.reporter.detail
+        self.cache = wanted.begin(detail, self.interrupts.check)
+        warmth, work = self.cache.held.warmth, self.cache.work
+        self.draft.observed = replace(self.draft.observed, cache=warmth, cache_work=work, log=str(self.folder.log))
+        detail(f"{launch.cache_key}: {WARMTH[warmth]}")
+        runtime.prepare(launch, self.places.cache)
         return launch
+
+    def _start(self, slot: Slot, launch: Launch) -> None:
+        cache = self._cache()
+        plan = plan_of(self.asked, launch, self.places, self.options, slot.cards)
+        write_plan(self.folder, replace(plan, building=cache.building, expected=cache.held.marker.expected))
+        self.draft.save(self.folder)  # for whoever must close the run should we be killed
+        self.link.send("start", (*slot.fds, cache.held.lock))
+        slot.let_go()  # from here on the supervisor has the cards
+
+    def _cache(self) -> CacheInUse:
+        if self.cache is None:
+            raise RunError("the run has no tensor cache yet", reason="internal")
+        return self.cache
 
     def _follow(self) -> None:
         step = ""
@@ -185,15 +173,15 @@ class Work:
                 raise RunRefusedError(over.text, reason=over.reason)
             raise RunError(over.text, hint=f"the whole log: {self.folder.log}", reason=over.reason)
 
-    def _identify(self, launch: Launch) -> None:
+    def _identify(self, launch: Launch) -> bool:
+        """Ask everything; return whether the engine wrote into the tensor cache."""
         state = self._state()
         runtime = find_runtime(launch.runtime)
-        log = Follower(self.folder.log).lines()
+        log = read_log(self.folder.log, self.asked.arm.expect.banners, launch.cache_path)
         inside = runtime.look_inside(state, launch.image)
         subject = Subject(self.asked, launch, state, log, runtime.processes(state), inside)
         found = identify(subject, self._heard, listen_wait_s=self.options.listen_wait_s)
         self.draft.identity = Identity(found.checks)
-        cold = any(BUILDING in line for line in log)
         self.draft.observed = replace(
             self.draft.observed,
             banners=found.banners,
@@ -202,15 +190,24 @@ class Work:
             engine_pid=None if state.engine is None else state.engine.pid,
             image=None if inside is None else inside.image,
             cache_dir=found.cache_dir,
-            cache="cold" if cold else self.draft.observed.cache,
         )
         against = [check for check in found.checks if check.ok is not True]
         if against:
             self._raise_if_over(self.folder.read() or state)  # an engine that died is no impostor
             self._check_supervisor()  # nor is one that was killed together with its supervisor
-            raise IdentityRefusedError(
-                "; ".join(map(sentence, against)), hint=f"nothing was measured; the log: {self.folder.log}"
-            )
+            text = "; ".join(map(sentence, against))
+            self._broken(f"what ran is not what was asked: {text}")
+            raise IdentityRefusedError(text, hint=f"nothing was measured; the log: {self.folder.log}")
+        return log.building
+
+    def _complete(self, *, wrote: bool) -> None:
+        work = self._cache().complete(wrote=wrote)
+        self.draft.observed = replace(self.draft.observed, cache_work=work)
+
+    def _broken(self, reason: str) -> None:
+        """Settle a build that did not come to its end. Whoever did so first has told the reason."""
+        if self.cache is not None:
+            self.draft.observed = replace(self.draft.observed, cache_work=self.cache.fail(reason))
 
     def _heard(self, check: IdentityCheck) -> None:
         self.reporter.check(title(check), ok=check.ok, detail="" if check.ok else sentence(check))
@@ -223,6 +220,7 @@ class Work:
         self.left = True
         self.link.send("leave")
         self.link.close()
+        self._cache().let_go()
 
     def _measure(self) -> None:
         observed = self.draft.observed
@@ -266,11 +264,23 @@ class Work:
         return state
 
     def stop(self) -> None:
-        """Leave no engine and no slot. Raises RunError when the engine does not stop."""
-        if self.slot is not None and not self.slot.released:
-            self.slot.release()  # it was never handed over
-            return
+        """Leave no engine and no slot, and no build of a cache that looks alive.
+
+        Raises RunError when the engine does not stop.
+        """
+        try:
+            self._stop()
+        finally:
+            if self.cache is not None:
+                self.cache.let_go()
+
+    def _stop(self) -> None:
         if self.slot is None:
+            return
+        if not self.slot.released:  # it was never handed over
+            if self.cache is not None:
+                self.cache.withdraw()
+            self.slot.release()
             return
         with self._phase("stop"):
             self.link.send("stop")
@@ -278,9 +288,11 @@ class Work:
             wait_until(lambda: self.folder.over() or not self.link.alive(), longest)
             state = self.folder.read()
             if state is None:
-                return  # the supervisor died before it started anything
+                self._cache().withdraw()  # the supervisor died before it started anything
+                return
             if state.phase not in OVER:
                 state = stop_engine(self.folder, state)
+            self._broken(state.text or "its supervisor died")
             if state.phase == "dirty":
                 hint = f"its cards are dirty; `ttx down {self.folder.run} --kill` kills it, they may need a reset then"
                 raise RunError(state.text, hint=hint, reason="stop_failed")
