@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from reference_streams import Step
 
 
+_TOGETHER = 4096  # bytes that are due at once and written at once; more takes another write
+
+
 @dataclass
 class Truth:
     """What really happened to one request."""
@@ -104,24 +107,29 @@ class Reference(asyncio.Protocol):
         self._transport.write(head.encode() + data)
 
     def _go(self, truth: Truth, steps: Sequence[Step], number: int) -> None:
-        """Take all steps that are due, and come back for the next one."""
+        """Take all steps that are due, and come back for the next one. What is due at once is written together."""
+        due: list[bytes] = []
+        size = 0
         while number < len(steps):
             after, data, tokens, shown = steps[number]
-            due, now = truth.arrived + after, self._loop.time()
-            if due > now:
-                self._timer = self._loop.call_at(due, self._go, truth, steps, number)
-                return
+            now = self._loop.time()
+            if truth.arrived + after > now:
+                self._timer = self._loop.call_at(truth.arrived + after, self._go, truth, steps, number)
+                break
             number += 1
-            if data is CLOSE:
-                self._transport.close()
-                return
-            if data is ABORT:
-                self._transport.abort()
+            if data in {CLOSE, ABORT}:
+                self._transport.write(b"".join(due))
+                (self._transport.close if data is CLOSE else self._transport.abort)()
                 return
             truth.token_at += [now] * tokens
             truth.shown_at += [now] * shown
-            self._transport.write(data)
-        self._busy = False
+            due.append(data)
+            size += len(data)
+            if size > _TOGETHER:
+                self._transport.write(b"".join(due))
+                due, size = [], 0
+        self._busy = number < len(steps)
+        self._transport.write(b"".join(due))
 
 
 class Server:

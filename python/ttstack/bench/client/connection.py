@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections import deque
 from typing import TYPE_CHECKING
@@ -163,5 +164,6 @@ def connect_fault(endpoint: Endpoint, error: Exception, timeout_s: float) -> Voi
             return Void(VoidReason.HTTP2, f"{where} speaks only HTTP/2, this client HTTP/1.1")
         why = getattr(error, "verify_message", "") or error.reason or error
         return Void(VoidReason.TLS, f"no TLS with {where}: {why}")
-    why = getattr(error, "strerror", None) or error
+    number = getattr(error, "errno", None)
+    why = os.strerror(number) if number is not None and number > 0 else getattr(error, "strerror", None) or error
     return Void(VoidReason.CONNECT, f"cannot connect to {where}: {why}")

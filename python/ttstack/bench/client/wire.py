@@ -157,7 +157,8 @@ class Wire:
         start = self._body_at
         while True:
             if not self._buffer.startswith(b"HTTP/"[: self._end - start], start, self._end):
-                self._refuse_head()
+                if self._end >= _H2_HEAD or self._buffer[0]:  # else it may become a frame of HTTP/2
+                    self._refuse_head()
                 return
             at = self._buffer.find(b"\r\n\r\n", max(start, begin - 3), self._end)
             if at < 0:
