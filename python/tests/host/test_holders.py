@@ -151,6 +151,27 @@ def test_a_process_that_cannot_be_looked_into_is_not_nobody(tree: Path) -> None:
     assert str(found) == "held (could not look: 1 process of other users)"
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_process_that_ends_while_it_is_looked_into_is_nobody(
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ended: bool,  # noqa: FBT001 - a case
+) -> None:
+    folder = add_process(tree, 78, "/dev/zero")
+    real = os.stat
+
+    def forbidden(path: str | Path, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        if dir_fd is None:
+            return real(path, follow_symlinks=follow_symlinks)
+        if ended:
+            folder.parent.rename(tree / "ended")
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ttstack.host.holders.os.stat", forbidden)
+        assert look(card(Path("/dev/null")), tree).unseen == (0 if ended else 1)
+
+
 @pytest.mark.parametrize(("count", "free"), [("0\n", True), ("1\n", False), ("", False), ("-\n", False)])
 def test_a_driver_that_nobody_uses_is_complete_without_a_look_at_processes(tree: Path, count: str, free: bool) -> None:  # noqa: FBT001 - a case
     (tree / "proc/78").mkdir(parents=True)

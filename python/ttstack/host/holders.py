@@ -222,7 +222,8 @@ def _held(folder: str, wanted: Mapping[_Key, str]) -> set[str] | None:
     except ProcessLookupError:
         return held  # ended meanwhile
     except OSError:
-        return None
+        # The link of a process that ended just now is told to be forbidden (proc_pid_get_link, fs/proc/base.c).
+        return None if os.path.exists(os.path.dirname(folder)) else held  # noqa: PTH110, PTH120
     finally:
         os.close(handle)
     return held
