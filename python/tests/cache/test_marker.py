@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from cache_kit import building, complete, fill, inputs_of, marker_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ttstack.arm.canonical import canonical_json
 from ttstack.arm.key import cache_key
 from ttstack.arm.load import load
 from ttstack.arm.shelf import Shelf
@@ -68,6 +70,11 @@ def test_any_marker_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactor
     write_marker(folder, marker)
     assert read_marker(folder) == marker
     assert stat.S_IMODE((folder / MARKER).stat().st_mode) == 0o644
+
+
+@given(inputs=st.dictionaries(WORDS, VALUES, max_size=4))
+def test_the_key_is_the_sum_of_the_canonical_form(inputs: dict[str, Any]) -> None:
+    assert key_of(inputs) == sha256(canonical_json(inputs).encode()).hexdigest()[:16]
 
 
 @given(data=st.binary(max_size=200))

@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 from ttstack.cache.errors import CacheError
-from ttstack.cache.manifest import inside
+from ttstack.cache.manifest import LISTING, inside
 from ttstack.cache.marker import write_beside
-from ttstack.cache.strict import Fields, parse_object, read_bytes
+from ttstack.cache.strict import parse_object, read_bytes, shaped
 from ttstack.cache.types import SCHEMA, FileEntry
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ def read_hashes(folder: Path) -> dict[str, tuple[FileEntry, str]]:
     if found is None:
         return {}
     where = folder / HASHES
-    fields = Fields(parse_object(found.data, where), where)
-    fields.schema(SCHEMA)
-    rows = fields.array("files")
-    fields.end()
+    rows = shaped(parse_object(found.data, where), LISTING, where)["files"]
     return {entry[0].path: entry for entry in (_entry(row, where) for row in rows)}
 
 

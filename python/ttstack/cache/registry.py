@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ttstack.cache.errors import CacheError, CacheRefusedError, RegistryError
 from ttstack.cache.lock import lock_folder
 from ttstack.cache.marker import from_table, is_key, key_of, read_marker, to_table, write_beside
-from ttstack.cache.strict import Fields, Found, parse_object, read_bytes, stamp_of
+from ttstack.cache.strict import Found, parse_object, read_bytes, shaped, stamp_of
 from ttstack.cache.tree import folder_at, folders
 from ttstack.cache.types import MARKER, REGISTRY, SCHEMA, Marker
 from ttstack.host.errors import HostError
@@ -36,6 +36,9 @@ _PAUSE_S = 0.003
 _KEPT = 10_000  # measurements
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _WAY_OUT = "make it anew from the markers, and keep what can be kept of it: ttx cache rebuild-registry"
+
+_SHAPE: dict[str, type] = {"schema": int, "history": dict, "caches": dict}
+_MEASURED: dict[str, type] = {"inputs": dict, "bytes": int, "files": int, "completed": str}
 
 Stamp = tuple[int, int, int]
 
@@ -103,6 +106,11 @@ class Registry:
             if all(entry.inputs.get(name) == inputs.get(name) for name in ("model", "mesh"))
         ]
         return max(near)[1] if near else None
+
+
+def check(root: Path) -> None:
+    """Raise RegistryError when the registry cannot be believed; the disk is not looked at."""
+    _parse(root, _found(root))
 
 
 def read_only(root: Path) -> Registry:
@@ -219,12 +227,9 @@ def _parse(root: Path, found: Found | None) -> Registry:
         return registry
     where = root / REGISTRY
     try:
-        fields = Fields(parse_object(found.data, where), where)
-        fields.schema(SCHEMA)
-        history, caches = fields.table("history"), fields.table("caches")
-        fields.end()
-        registry.history = {key: _measured(key, entry, where) for key, entry in history.items()}
-        for path, entry in caches.items():
+        told = shaped(parse_object(found.data, where), _SHAPE, where)
+        registry.history = {key: _measured(key, entry, where) for key, entry in told["history"].items()}
+        for path, entry in told["caches"].items():
             registry._stamps[path], registry.markers[path] = _entry(path, entry, where)  # noqa: SLF001 - made here
     except CacheError as error:
         raise RegistryError(f"the registry cannot be believed: {error.message}", hint=_way_out(error)) from error
@@ -245,13 +250,10 @@ def _entry(path: str, entry: object, where: Path) -> tuple[Stamp, Marker]:
 
 
 def _measured(key: str, entry: object, where: object) -> Measured:
-    fields = Fields(entry, f"{where}: {key}")
-    inputs = fields.table("inputs")
-    found = Measured(inputs, fields.count("bytes"), fields.count("files"), fields.text("completed"))
-    fields.end()
-    if not is_key(key) or key_of(inputs) != key:
+    told = shaped(entry, _MEASURED, f"{where}: {key}")
+    if not is_key(key) or key_of(told["inputs"]) != key:
         raise CacheError(f"{where}: {key!r} is not the key of what is beside it")
-    return found
+    return Measured(told["inputs"], told["bytes"], told["files"], told["completed"])
 
 
 def _write(registry: Registry, found: Found | None) -> None:

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ttstack.cache.errors import CacheError
+from ttstack.cache.types import SCHEMA
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _CAREFULLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe in its place is not waited for
 _CHUNK = 1 << 20
+_NUMBERS = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,6 @@ def read_bytes(folder: Path, name: str, limit: int) -> Found | None:
 
     Neither the folder nor the file may be a link. Raises CacheError, also when it is larger than ``limit`` bytes.
     """
-    path = folder / name
     try:
         inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -50,29 +52,31 @@ def read_bytes(folder: Path, name: str, limit: int) -> Found | None:
     except FileNotFoundError:
         return None
     except OSError as error:
+        path = folder / name
         what = "it is a link" if path.is_symlink() else f"{error.strerror}"
         raise CacheError(f"cannot read {path}: {what}") from error
     finally:
         os.close(inside)
     try:
-        return _read(handle, path, limit)
+        return _read(handle, folder, name, limit)
     except OSError as error:
-        raise CacheError(f"cannot read {path}: {error.strerror}") from error
+        raise CacheError(f"cannot read {folder / name}: {error.strerror}") from error
     finally:
         os.close(handle)
 
 
-def _read(handle: int, path: Path, limit: int) -> Found:
+def _read(handle: int, folder: Path, name: str, limit: int) -> Found:
     seen = os.fstat(handle)
     if not stat.S_ISREG(seen.st_mode):
-        raise CacheError(f"{path} is not a regular file")
-    data = bytearray()
+        raise CacheError(f"{folder / name} is not a regular file")
+    data = b""
     while len(data) <= limit:
-        chunk = os.read(handle, min(_CHUNK, limit + 1 - len(data)))
-        if not chunk:
-            return Found(bytes(data), stamp_of(seen), seen.st_mode, seen.st_uid)
+        wanted = min(max(seen.st_size + 1 - len(data), _CHUNK), limit + 1 - len(data))
+        chunk = os.read(handle, wanted)
         data += chunk
-    raise CacheError(f"{path} is larger than {limit} bytes")
+        if len(chunk) < wanted:  # of a regular file that is its end
+            return Found(data, stamp_of(seen), seen.st_mode, seen.st_uid)
+    raise CacheError(f"{folder / name} is larger than {limit} bytes")
 
 
 def parse_object(data: bytes, where: object) -> dict[str, Any]:
@@ -97,58 +101,30 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
-class Fields:
-    """The members of an object, each of which must be asked for, once, with its type."""
+def shaped(table: object, shape: Mapping[str, type], where: object) -> dict[str, Any]:
+    """Return an object that has exactly these members, of exactly these types; a number is 0 or more and fits 64 bits.
 
-    def __init__(self, table: object, where: object) -> None:
-        if not isinstance(table, dict):
-            raise CacheError(f"{where} is not a JSON object")
-        self._left = dict(table)
-        self._where = where
+    Where ``schema`` is among them, it must be the one that is known. Raises CacheError.
+    """
+    if not isinstance(table, dict):
+        raise CacheError(f"{where} is not a JSON object")
+    if "schema" in shape and not (type(table.get("schema")) is int and table["schema"] == SCHEMA):
+        raise CacheError(
+            f"{where} has schema {table.get('schema')!r}, and this ttx knows {SCHEMA}",
+            hint="a newer ttx wrote it: use that one",
+        )
+    if {name: type(value) for name, value in table.items()} != shape:
+        raise CacheError(f"{where}: {_misfit(table, shape)}")
+    for name, value in table.items():
+        if type(value) is int and not 0 <= value < _NUMBERS:
+            raise CacheError(f"{where}: {name} is {value!r}")
+    return table
 
-    def text(self, name: str, *, one_of: tuple[str, ...] = ()) -> str:
-        """Take a text."""
-        value = self._take(name)
-        if not isinstance(value, str) or (one_of and value not in one_of):
-            raise CacheError(f"{self._where}: {name} is {value!r}")
-        return value
 
-    def count(self, name: str) -> int:
-        """Take a number that is 0 or more and fits 64 bits."""
-        value = self._take(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-            raise CacheError(f"{self._where}: {name} is {value!r}")
-        return value
-
-    def table(self, name: str) -> dict[str, Any]:
-        """Take an object."""
-        value = self._take(name)
-        if not isinstance(value, dict):
-            raise CacheError(f"{self._where}: {name} is {value!r}")
-        return value
-
-    def array(self, name: str) -> list[Any]:
-        """Take an array."""
-        value = self._take(name)
-        if not isinstance(value, list):
-            raise CacheError(f"{self._where}: {name} is {value!r}")
-        return value
-
-    def schema(self, known: int) -> None:
-        """Take the number of the schema, and refuse any but the known one. Raises CacheError."""
-        value = self._take("schema")
-        if type(value) is not int or value != known:
-            raise CacheError(
-                f"{self._where} has schema {value!r}, and this ttx knows {known}",
-                hint="a newer ttx wrote it: use that one",
-            )
-
-    def end(self) -> None:
-        """Refuse what was not asked for."""
-        if self._left:
-            raise CacheError(f"{self._where}: {min(self._left)!r} is unknown")
-
-    def _take(self, name: str) -> object:
-        if name not in self._left:
-            raise CacheError(f"{self._where}: {name} is missing")
-        return self._left.pop(name)
+def _misfit(table: Mapping[str, object], shape: Mapping[str, type]) -> str:
+    for name, kind in shape.items():
+        if name not in table:
+            return f"{name} is missing"
+        if type(table[name]) is not kind:
+            return f"{name} is {table[name]!r}"
+    return f"{min(table.keys() - shape.keys())!r} is unknown"

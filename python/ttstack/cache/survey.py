@@ -56,10 +56,9 @@ def standing_of(folder: Path) -> Directory:
     if not stat.S_ISDIR(seen.st_mode):
         what = "a link" if stat.S_ISLNK(seen.st_mode) else "no directory"
         return Directory(folder, "not ours", None, None, f"it is {what}")
-    root = root_of(folder)
-    if not folder_at(folder.relative_to(root).as_posix()):
+    if not (is_key(folder.name) or (folder.parent.name == JIT and folder_at(f"{JIT}/{folder.name}"))):
         return Directory(folder, "not ours", None, None)
-    return _marked(folder, root)
+    return _marked(folder, root_of(folder))
 
 
 def _marked(folder: Path, root: Path) -> Directory:

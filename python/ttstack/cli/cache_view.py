@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ttstack.cache import lock
 from ttstack.cache.errors import CacheError, RegistryError
 from ttstack.cache.marker import is_key
-from ttstack.cache.registry import read_only
+from ttstack.cache.registry import check
 from ttstack.cache.sizes import Sizes, measure
 from ttstack.cache.survey import survey
 from ttstack.cache.types import LOCKS, Directory, Use
@@ -93,7 +93,7 @@ def _locks(root: Path, directory: Directory, found: Sequence[Use]) -> Iterator[U
 
 def _trouble(root: Path) -> str:
     try:
-        read_only(root)
+        check(root)
     except (CacheError, RegistryError) as error:
         return str(error)
     return ""
