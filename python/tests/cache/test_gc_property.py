@@ -16,9 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gc_kit import Host, builder, entry
-from hypothesis import HealthCheck, Phase, assume, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from seed_kit import tensor
 
 from ttstack.arm.key import cache_key
@@ -45,8 +52,9 @@ if TYPE_CHECKING:
 ROUNDS = int(os.environ.get("TTX_TEST_ROUNDS", "8"))  # the check `cache` asks for more
 NOTHING = Allowance(files=0, jit_bytes=0, jit_files=0, container_bytes=0, container_files=0)
 CHUNK, CHUNKS = 4096, 4  # bytes of a file of the engine's, files of a cache
-CAPACITY = 5 * CHUNK * CHUNKS  # bytes: not all builds fit
+CAPACITY = 3 * CHUNK * CHUNKS  # bytes: not all builds fit
 NAMES = ("a", "b", "c", "d")
+KINDS = ("docker", "process", "lock")
 
 
 def meaning(inputs: dict[str, object], number: int) -> bytes:
@@ -81,8 +89,9 @@ class Caches(RuleBasedStateMachine):
         self.runs: list[Run] = []
         self.arms: set[str] = set()
         self.strangers: list[dict[str, object]] = []
-        self.shift = 0.0  # s; what the clock is off by
+        self.shift = 400 * DAY_S  # s; what the clock is off by
         self.count = 0
+        self._known: dict[str, dict[str, object]] = {}
 
     def teardown(self) -> None:
         for run in self.runs:
@@ -94,8 +103,10 @@ class Caches(RuleBasedStateMachine):
 
     def _inputs(self, which: str) -> dict[str, object]:
         """Give an arm's inputs: those of the arm of this name, whether or not it is installed now."""
-        file = self.host.arm(which, which, folder=self.base)
-        return dict(cache_key(load(str(file), self.host.sources.shelves[0])).inputs)
+        if which not in self._known:
+            file = self.host.arm(which, which, folder=self.base)
+            self._known[which] = dict(cache_key(load(str(file), self.host.sources.shelves[0])).inputs)
+        return self._known[which]
 
     def _reserving(self, key: str) -> object:
         def check_room(_registry: Registry) -> int:
@@ -146,14 +157,25 @@ class Caches(RuleBasedStateMachine):
 
     # What happens.
 
-    @rule(which=st.sampled_from(NAMES), kind=st.sampled_from(("docker", "process", "lock")))
-    def up(self, which: str, kind: str) -> None:
+    @initialize(begun=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(KINDS), st.booleans()), max_size=4))
+    def begin_with_some(self, begun: list[tuple[str, str, bool]]) -> None:
+        for which, kind, stays in begun:
+            self._up(which, kind, whole=True)
+            if not stays and self.runs:
+                self._end(self.runs[-1])
+
+    @rule(which=st.sampled_from(NAMES), kind=st.sampled_from(KINDS), whole=st.booleans())
+    def up(self, which: str, kind: str, whole: bool) -> None:  # noqa: FBT001 - hypothesis gives it by name
+        self._up(which, kind, whole=whole)
+
+    def _up(self, which: str, kind: str, *, whole: bool) -> None:
         inputs = self._inputs(which)
         key, name = key_of(inputs), f"run-{self.count}"
         self.count += 1
         slot = None
         if kind == "process":
-            assume(sum(run.slot is not None for run in self.runs) < 2)
+            if sum(run.slot is not None for run in self.runs) == 2:
+                return  # the host has two cards
             slot = self.host.slot(cache=key, run=name, arm=which)
         who = builder(run=name, arm=which)  # whose process is dead: the lock alone tells that it lives
         start = Start(self.host.root, self.base / "locks", key, inputs, who)
@@ -166,13 +188,20 @@ class Caches(RuleBasedStateMachine):
         container = None
         if kind == "docker":
             container = entry(str(held.folder), name=name, Id=f"{self.count:064x}")
-        self.runs.append(Run(name, held, inputs, held.lock, slot, container))
+        run = Run(name, held, inputs, held.lock, slot, container)
+        self.runs.append(run)
         self._tell_docker()
+        if whole and run.building:
+            self._build(run, whole=True)
 
     @precondition(lambda self: any(run.building and run.lock is not None for run in self.runs))
     @rule(data=st.data(), whole=st.booleans())
     def build(self, data: st.DataObject, whole: bool) -> None:  # noqa: FBT001 - hypothesis gives it by name
-        run = data.draw(st.sampled_from([run for run in self.runs if run.building and run.lock is not None]))
+        self._build(
+            data.draw(st.sampled_from([run for run in self.runs if run.building and run.lock is not None])), whole=whole
+        )
+
+    def _build(self, run: Run, *, whole: bool) -> None:
         for number in range(run.written, CHUNKS if whole else min(CHUNKS, run.written + 1)):
             (run.held.folder / f"w{number}.tensorbin").write_bytes(meaning(run.inputs, number))
             run.written = number + 1
@@ -221,10 +250,10 @@ class Caches(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def mount_by_hand(self, data: st.DataObject) -> None:
-        """Start somebody's container, or end them all."""
-        places = [None, self.base, self.host.root, *(self.host.root / name for name in sorted(self._folders()))]
-        place = data.draw(st.sampled_from(places))
-        self.strangers = [] if place is None else [*self.strangers, entry(str(place), name="mine", Id="ef" * 32)]
+        """Start somebody's container, in place of the one before, or end it."""
+        folders = [self.host.root / name for name in sorted(self._folders())]
+        place = data.draw(st.sampled_from([None, None, None, self.base, self.host.root, *folders]))
+        self.strangers = [] if place is None else [entry(str(place), name="mine", Id="ef" * 32)]
         self._tell_docker()
 
     @precondition(lambda self: self._idle())
@@ -241,9 +270,9 @@ class Caches(RuleBasedStateMachine):
             each.key for each in survey(self.host.root) if each.standing == "complete" and each.key not in busy
         )
 
-    @rule(days=st.sampled_from((-400, -1, 1, 40, 400)))
+    @rule(days=st.sampled_from((-400, 0, 1, 40, 400, 400)))
     def step_clock(self, days: int) -> None:
-        self.shift += days * DAY_S
+        self.shift = days * DAY_S
 
     @rule(keep=st.sampled_from((0, 30)), dry=st.booleans())
     def gc(self, keep: int, dry: bool) -> None:  # noqa: FBT001 - as above
@@ -258,7 +287,7 @@ class Caches(RuleBasedStateMachine):
         if not dry:
             gone = {each.directory.key for each in report.entries if each.verdict.decision == "deleted"}
             assert before.keys() - after.keys() == gone & before.keys()
-            if keep == 0 and self.shift > DAY_S:
+            if keep == 0 and self.shift >= DAY_S:
                 assert after.keys() <= used, "what nobody uses goes"
 
     # What must always be so.
@@ -306,8 +335,8 @@ def test_no_sequence_deletes_what_is_used(monkeypatch: pytest.MonkeyPatch) -> No
     run_state_machine_as_test(
         Caches,
         settings=settings(
-            max_examples=ROUNDS,
-            stateful_step_count=30,
+            max_examples=4 * ROUNDS,
+            stateful_step_count=50,
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
