@@ -28,6 +28,7 @@ from ttstack.run.ending import Ending
 from ttstack.run.errors import RunRefusedError
 from ttstack.run.follow import LogCopy
 from ttstack.run.link import Orders
+from ttstack.run.minding import BuildMinded
 from ttstack.run.plan import Plan
 from ttstack.run.runtime import ContainerId
 from ttstack.run.state import RunFolder, State, run_folder
@@ -337,7 +338,7 @@ def test_cards_of_a_container_that_does_not_end_stay_dirty_until_it_does(tmp_pat
     plan = Plan("R", "quick", launch, {}, 60, slot.cards, places.locks, None, simulated=True)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        supervisor = supervisor_module.Supervisor(folder, Orders(theirs), plan, slot)
+        supervisor = supervisor_module.Supervisor(folder, Orders(theirs), plan, slot, BuildMinded(plan, None))
         engine = Stuck()
         supervisor.engine = engine
         supervisor._stop(engine, Ending("boot_timeout", "it was not ready"))
@@ -375,7 +376,7 @@ def test_what_cannot_be_learned_of_a_failed_start_keeps_the_cards(
         slot = acquire(Request(1, (), 0), places)
         plan = Plan("R", "quick", LAUNCH, {}, 60, slot.cards, places.locks, None, simulated=True)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        supervisor = supervisor_module.Supervisor(folder, Orders(theirs), plan, slot)
+        supervisor = supervisor_module.Supervisor(folder, Orders(theirs), plan, slot, BuildMinded(plan, None))
         fake.answer(("^run", 125, "", run_error), ("^ps", 1, "", "odd\n"))
         supervisor.supervise()
         ours.close()
