@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seed_kit import tensor
+
 from ttstack.arm.shelf import Shelf
 from ttstack.cache.gc import DAY_S, Report, collect
 from ttstack.cache.manifest import scan, write_manifest
@@ -123,13 +125,14 @@ class Host:
         path.write_text(ARM.format(which=which))
         return path
 
-    def cache(
+    def cache(  # noqa: PLR0913 - all have defaults
         self,
         which: str = "x",
         *,
         days: float = 40,
         state: State = "complete",
         alive: bool = False,
+        files: int = 1,
         inputs: dict[str, object] | None = None,
         **fields: Any,  # noqa: ANN401 - a marker's own
     ) -> Path:
@@ -137,7 +140,8 @@ class Host:
         inputs = inputs or INPUTS | {"env": {"W": which}}
         folder = self.root / key_of(inputs)
         (folder / "P150").mkdir(parents=True)
-        (folder / "P150" / "w.tensorbin").write_bytes(which.encode() * 5000)
+        for name in ("w", *map(str, range(1, files))):
+            (folder / "P150" / f"{name}.tensorbin").write_bytes(tensor(which.encode() * 5000))
         marker = Marker(folder.name, inputs, state, builder(alive=alive), iso(time.time() - days * DAY_S), **fields)
         return self._mark(folder, marker, days)
 
