@@ -63,8 +63,7 @@ def test_a_stopped_process_is_reported() -> None:
 
 def test_one_that_cannot_be_ended_is_left_behind(tmp_path: Path, fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one in state D: the signal is sent, and nothing comes of it."""
-    note, kill = tmp_path / "pid", os.kill
-    monkeypatch.setattr(deadline.os, "kill", lambda *_: None)
+    note = tmp_path / "pid"
     monkeypatch.setattr(deadline.os, "killpg", lambda *_: None)
 
     def hang() -> str:
@@ -73,8 +72,8 @@ def test_one_that_cannot_be_ended_is_left_behind(tmp_path: Path, fifo: Path, mon
 
     assert gather([Probe("unkillable", hang, SOON)])["unkillable"].late
     pid = int(note.read_text())
-    kill(pid, 0)  # it is still there
-    kill(pid, signal.SIGKILL)
+    os.kill(pid, 0)  # it is still there
+    os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 
 
@@ -99,9 +98,8 @@ def test_a_hung_one_keeps_no_pipe_of_ours(fifo: Path) -> None:
     """`ttx doctor | less` ends when ttx does, although a child of it cannot be ended."""
     script = (
         "import os\nfrom pathlib import Path\nfrom ttstack.host import deadline\n"
-        "end = os.kill\n"
-        "deadline.os.kill = deadline.os.killpg = lambda *_: None\n"
-        "inherited = os.dup(1)\n"
+        "deadline.os.killpg = lambda *_: None\n"
+        "os.dup(1), os.dup2(1, 500)\n"
         "def hang():\n"
         f"    Path({str(fifo.parent / 'pid')!r}).write_text(str(os.getpid()))\n"
         f"    return open({str(fifo)!r}).read()\n"

@@ -94,6 +94,8 @@ def test_neither_program() -> None:
     with pytest.raises(HostError, match="no journalctl here; no dmesg here") as caught:
         read_kernel_log(programs())
     assert caught.value.reason == "host"
+    with pytest.raises(HostError, match="dmesg failed with exit 1: dmesg: no such option"):
+        read_kernel_log(programs(dmesg=Said(1, [], "\ndmesg: no such option\n")))
     with pytest.raises(HostError, match="dmesg cannot be run: Exec format error"):
         read_kernel_log(programs(dmesg=OSError(8, "Exec format error")))
 

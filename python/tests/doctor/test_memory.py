@@ -188,6 +188,7 @@ def test_the_tightest_cgroup_above_is_the_limit(tmp_path: Path) -> None:
     # a container's own namespace of cgroups: its limit is at the top
     (tmp_path / "host/proc/self/cgroup").write_text("0::/../../elsewhere\n")
     (top / "memory.max").write_text("1073741824\n")
+    (top.parent / "memory.max").write_text("1024\n")  # outside of it
     assert memory_limit(trees(tmp_path / "host")) == Limit(1 << 30, "/", "memory.max")
 
 

@@ -88,6 +88,7 @@ def test_what_may_be_in_other_lines_recommends_nothing() -> None:
     assert codes(lost(4 * GB, unsure={"SwapCached": GB})) == ["memory.unclear"]
     assert codes(lost(5 * GB, unsure={"SwapCached": GB})) == ["memory.reboot"]
     assert codes(lost(4 * GB, unsure={"SwapCached": GB}), known=base(2 * GB)) == ["memory.fine"]
+    assert codes(lost(6 * GB, unsure={"SwapCached": GB}), known=base(2 * GB)) == ["memory.unclear"]
 
 
 def test_without_a_card_or_its_driver_it_was_another() -> None:

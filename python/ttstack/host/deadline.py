@@ -116,6 +116,8 @@ class Asked:
             raise
         if pid == 0:
             _answer(probe, theirs)
+        with suppress(OSError):  # it may have done so itself, and ended
+            os.setpgid(pid, pid)
         os.close(theirs)
         os.set_blocking(ours, False)
         self._selector.register(ours, selectors.EVENT_READ, _Child(probe, pid, time.monotonic()))
@@ -136,9 +138,7 @@ class Asked:
         self._selector.unregister(end)
         os.close(end)
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(child.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)  # what it started; it leads a group of its own
+            os.killpg(child.pid, signal.SIGKILL)  # it, and what it started
         self._ended.append(child.pid)
         self._bury()
 
@@ -187,7 +187,7 @@ def _outcome(child: _Child) -> Outcome:
 def _answer(probe: Probe, end: int) -> None:
     """Be the child: ask, write the answer, end. Never returns, whatever happens: two of us must not go on."""
     try:
-        os.setpgid(0, 0)
+        os.setpgid(0, 0)  # as the parent does, whoever is first: then the group is there when it is killed
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _let_go(end)
