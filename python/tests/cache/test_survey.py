@@ -152,10 +152,10 @@ def test_one_that_goes_away_while_all_are_looked_at_is_left_out(
     first, second = (complete(tmp_path, inputs_of(mesh=mesh)) for mesh in "ab")
     look = room.standing_of
 
-    def gone(folder: Path) -> room.Directory:
+    def gone(folder: Path, root: Path) -> room.Directory:
         if second.exists():
             second.rename(tmp_path / "renamed")
-        return look(folder)
+        return look(folder, root)
 
     monkeypatch.setattr(room, "standing_of", gone)
     assert {one.path for one in survey(tmp_path)} <= {first, tmp_path / "renamed"}

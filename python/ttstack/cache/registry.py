@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LIMIT = 64 << 20  # bytes; a thousand caches take 1 MB
 WAIT_S = 30.0  # it is held for moments
 _PAUSE_S = 0.003
+_TICK_NS = 2_000_000_000  # more than any file system's
 _KEPT = 10_000  # measurements
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _WAY_OUT = "make it anew from the markers, and keep what can be kept of it: ttx cache rebuild-registry"
@@ -66,13 +67,15 @@ class Registry:
     def refresh(self) -> None:
         """Lay it beside the disk: what no marker says goes, and what a marker says anew comes. Raises CacheError."""
         there = {}
+        # Clocks of files tick; two writes within a tick, of one length, in an inode that was free again, look the same.
+        lately = time.time_ns() - _TICK_NS
         for path, folder in folders(self.root):
             with suppress(OSError):  # gone meanwhile, or no marker: no fact, either way
                 there[path] = stamp_of((folder / MARKER).lstat())
         for path in self.markers.keys() - there.keys():
             self._forget(path)
         for path, stamp in there.items():
-            if self._stamps.get(path) != stamp:
+            if self._stamps.get(path) != stamp or stamp[1] > lately:
                 self._look(path, stamp)
 
     def _forget(self, path: str) -> None:

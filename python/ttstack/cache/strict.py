@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CAREFULLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe in its place is not waited for
-_CHUNK = 1 << 20
+_LEAST = 4096  # a buffer of a megabyte for each would take longer than the reading
 _NUMBERS = 1 << 63
 
 
@@ -41,22 +41,15 @@ def read_bytes(folder: Path, name: str, limit: int) -> Found | None:
     Neither the folder nor the file may be a link. Raises CacheError, also when it is larger than ``limit`` bytes.
     """
     try:
-        inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        what = "is a link or no folder" if folder.is_symlink() or not folder.is_dir() else f"{error.strerror}"
-        raise CacheError(f"cannot look into {folder}: {what}") from error
-    try:
-        handle = os.open(name, _CAREFULLY, dir_fd=inside)
-    except FileNotFoundError:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            raise CacheError(f"cannot look into {folder}: it is a link or no folder")
+        handle = os.open(f"{folder}/{name}", _CAREFULLY)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         path = folder / name
         what = "it is a link" if path.is_symlink() else f"{error.strerror}"
         raise CacheError(f"cannot read {path}: {what}") from error
-    finally:
-        os.close(inside)
     try:
         return _read(handle, folder, name, limit)
     except OSError as error:
@@ -71,7 +64,7 @@ def _read(handle: int, folder: Path, name: str, limit: int) -> Found:
         raise CacheError(f"{folder / name} is not a regular file")
     data = b""
     while len(data) <= limit:
-        wanted = min(max(seen.st_size + 1 - len(data), _CHUNK), limit + 1 - len(data))
+        wanted = min(max(seen.st_size + 1 - len(data), _LEAST), limit + 1 - len(data))
         chunk = os.read(handle, wanted)
         data += chunk
         if len(chunk) < wanted:  # of a regular file that is its end

@@ -29,7 +29,7 @@ def survey(root: Path) -> tuple[Directory, ...]:
     found = []
     for folder in _every(root):
         try:
-            found.append(standing_of(folder))
+            found.append(standing_of(folder, root))
         except NoSuchCacheError:
             continue  # renamed or removed since it was listed
     return tuple(found)
@@ -43,10 +43,10 @@ def _every(root: Path) -> Iterator[Path]:
             yield root / name
 
 
-def standing_of(folder: Path) -> Directory:
-    """Say what one directory under a root is. Raises NoSuchCacheError when there is none."""
+def standing_of(folder: Path, root: Path | None = None) -> Directory:
+    """Say what one directory is. ``root`` need not be given. Raises NoSuchCacheError when there is none."""
     try:
-        seen = folder.lstat()
+        seen = os.lstat(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise NoSuchCacheError(f"there is no {folder}", hint="what there is: ttx cache ls") from None
     except OSError as error:
@@ -56,9 +56,9 @@ def standing_of(folder: Path) -> Directory:
     if not stat.S_ISDIR(seen.st_mode):
         what = "a link" if stat.S_ISLNK(seen.st_mode) else "no directory"
         return Directory(folder, "not ours", None, None, f"it is {what}")
-    if not (is_key(folder.name) or (folder.parent.name == JIT and folder_at(f"{JIT}/{folder.name}"))):
-        return Directory(folder, "not ours", None, None)
-    return _marked(folder, root_of(folder))
+    if is_key(folder.name) or (folder.parent.name == JIT and folder_at(f"{JIT}/{folder.name}")):
+        return _marked(folder, root_of(folder) if root is None else root)
+    return Directory(folder, "not ours", None, None)
 
 
 def _marked(folder: Path, root: Path) -> Directory:
