@@ -15,6 +15,7 @@ from ttstack.errors import TtxError
 from ttstack.host import process
 from ttstack.render.docker import docker_argv
 from ttstack.render.launch import Mount
+from ttstack.run.children import start_watcher
 from ttstack.run.client import START_S, Client
 from ttstack.run.errors import RunError
 from ttstack.run.follow import LogCopy
@@ -117,7 +118,7 @@ class ContainerEngine:
         return self._removed
 
     def _watch(self) -> subprocess.Popen[bytes]:
-        return self._spawn("wait", self._container)
+        return start_watcher([self._client.program, "wait", self._container], subprocess.DEVNULL)
 
     def _send_stop(self) -> None:
         now = time.monotonic()

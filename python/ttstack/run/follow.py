@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ttstack.run.children import start_watcher
+
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
     from pathlib import Path
 
@@ -43,9 +45,7 @@ class LogCopy:
         into.unlink(missing_ok=True)  # whoever still writes to it writes to nobody
         file = os.open(into, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            self._child = subprocess.Popen(
-                self._argv, stdin=subprocess.DEVNULL, stdout=file, stderr=file, process_group=0
-            )
+            self._child = start_watcher(self._argv, file)
         except OSError:
             self._child = None  # tried again
         finally:
