@@ -30,13 +30,17 @@ def events(stream: bytes) -> Iterator[Event]:
     if b"\r" in stream:
         yield from _by_line(stream, at)
         return
-    while (end := stream.find(b"\n\n", at)) >= 0:
-        block = stream[at:end]
-        at = end + 2
-        if block.startswith(_PLAIN) and b"\n" not in block:  # what every server sends
-            yield Event(at, b"message", block[len(_PLAIN) :])
-        elif (event := _event(block.split(b"\n"), at)) is not None:
-            yield event
+    find, plain, size = stream.find, stream.startswith, len(_PLAIN)
+    while (end := find(b"\n", at)) >= 0:
+        if plain(_PLAIN, at) and plain(b"\n", end + 1):  # what every server sends
+            yield Event(end + 2, b"message", stream[at + size : end])
+            at = end + 2
+        elif (end := find(b"\n\n", at)) < 0:
+            return
+        else:
+            block, at = stream[at:end], end + 2
+            if (event := _event(block.split(b"\n"), at)) is not None:
+                yield event
 
 
 def _by_line(stream: bytes, at: int) -> Iterator[Event]:

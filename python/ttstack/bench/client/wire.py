@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 import time
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ttstack.bench.client.types import Void, VoidReason
@@ -243,13 +243,13 @@ class Wire:
 
     def _reach(self, pieces: list[tuple[int, int]]) -> list[int]:
         """Count the bytes of content that were there after each read."""
-        before = [0, *accumulate(stop - begin for begin, stop in pieces)]
-        reach, number = [], 0
+        reach, whole, rest = [], 0, iter([*pieces, (sys.maxsize, sys.maxsize)])
+        begin, stop = next(rest)
         for end in self._ends:
-            while number < len(pieces) and pieces[number][1] <= end:
-                number += 1
-            inside = max(0, end - pieces[number][0]) if number < len(pieces) else 0
-            reach.append(before[number] + inside)
+            while stop <= end:
+                whole += stop - begin
+                begin, stop = next(rest)
+            reach.append(whole + end - begin if end > begin else whole)
         return reach
 
 
