@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -34,7 +35,7 @@ def own_podman(archive: Path) -> Iterator[Mapping[str, str]]:
     """Give the environment in which podman is this one; it holds the image of an archive. Raises UnusableError."""
     if os.geteuid() != 0 or shutil.which("podman") is None:
         raise UnusableError("no podman here, or not root")
-    bridges = _bridges()
+    bridge = _bridge_that_is_not_there()
     folder = Path(tempfile.mkdtemp(prefix="ttxp"))  # short: podman takes no long names here
     env: dict[str, str] = {}
     try:
@@ -44,8 +45,8 @@ def own_podman(archive: Path) -> Iterator[Mapping[str, str]]:
         if env:
             podman(env, "rm", "--all", "--force", "--time", "1")
         _tidy_up(folder)
-        for name in _bridges() - bridges:
-            subprocess.run(["ip", "link", "delete", name], capture_output=True, check=False)
+        if bridge:
+            subprocess.run(["ip", "link", "delete", bridge], capture_output=True, check=False)
 
 
 def podman(env: Mapping[str, str], *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -76,8 +77,14 @@ def _first_that_works(folder: Path, archive: Path) -> dict[str, str]:
     raise UnusableError(f"podman starts no container here: {why}")
 
 
-def _bridges() -> set[str]:
-    return {file.parent.name for file in Path("/sys/class/net").glob("*/bridge")}
+def _bridge_that_is_not_there() -> str:
+    """Name the bridge of podman's default network, which its first container makes; "" when it is there already."""
+    done = podman({}, "network", "inspect", "podman")
+    if done.returncode:
+        return ""
+    (network,) = json.loads(done.stdout)
+    name = str(network.get("network_interface", ""))
+    return "" if not name or Path("/sys/class/net", name).exists() else name
 
 
 def _tidy_up(folder: Path) -> None:

@@ -80,6 +80,7 @@ def machine(tmp_path: Path) -> Machine:
     machine.program("ip", SAY)
     machine.program("apt-get", f"{SAY}exit 1\n")
     machine.program("apt-cache", "exit 1\n")
+    machine.program("podman", SAY)
     machine.program("docker", 'test -e "$CALLS.up"\n')
     machine.program("dockerd", ENGINE)
     return machine
@@ -176,6 +177,27 @@ def test_a_missing_engine_is_installed(machine: Machine) -> None:
     code, out, err = machine.run("sh", "-c", 'test -e "$CALLS.up" && echo ran')
     assert (code, out) == (0, "ran\n"), err
     assert machine.calls("apt-get")[-1].endswith("install --no-install-recommends docker.io iproute2 docker-cli")
+
+
+def test_a_missing_podman_is_installed(machine: Machine) -> None:
+    (machine.folder / "bin" / "podman").unlink()
+    machine.program("apt-get", SAY)
+    code, out, err = machine.run("sh", "-c", "echo ran")
+    assert (code, out) == (0, "ran\n")
+    assert machine.calls("apt-get")[-1].endswith("install --no-install-recommends podman iptables")
+    assert err == "with-docker: installing podman from the distribution: the tests of containers run with it, too\n"
+    for program, text, env in (("id", "echo 0\n", {"TTX_DOCKER": "no"}), ("id", "echo 1000\n", {})):
+        machine.program(program, text)
+        calls = len(machine.calls("apt-get"))
+        assert "podman" not in machine.run("sh", "-c", ":", **env)[2]
+        assert len(machine.calls("apt-get")) == calls
+
+
+def test_a_podman_that_cannot_be_installed_keeps_nothing_from_being_run(machine: Machine) -> None:
+    (machine.folder / "bin" / "podman").unlink()
+    code, out, err = machine.run("sh", "-c", "echo ran")
+    assert (code, out) == (0, "ran\n")
+    assert err.splitlines()[-1] == "with-docker: podman could not be installed: its tests are skipped"
 
 
 def test_one_that_cannot_be_installed_is_one_line(machine: Machine) -> None:
