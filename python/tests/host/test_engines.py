@@ -8,7 +8,7 @@ import pytest
 from card_trees import host
 
 from ttstack.host.cards import inventory
-from ttstack.host.containers import Answer, Containers, any_engine, look
+from ttstack.host.containers import Answer, Containers, any_engine, look, run_command
 from ttstack.host.engines import living
 from ttstack.host.types import Roots
 
@@ -138,3 +138,13 @@ def test_any_engine_is_one_that_is_installed_or_listens(tmp_path: Path, monkeypa
         (tmp_path / name).write_text("")  # that it may not be run is seen when it is asked
         assert any_engine()
         (tmp_path / name).unlink()
+
+
+def test_a_program_that_this_user_may_not_run_is_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "docker").write_text("")
+    with pytest.raises(PermissionError):
+        run_command(["docker"], 30)
+    (tmp_path / "docker").unlink()
+    with pytest.raises(FileNotFoundError):
+        run_command(["docker"], 30)

@@ -20,6 +20,7 @@ from ttstack.sim.host import make_host
 from ttstack.slots import attempt, line, take
 from ttstack.slots.claim import new_claim
 from ttstack.slots.errors import BusyError
+from ttstack.slots.key import Key
 from ttstack.slots.lock import lock_folder, read_note, try_lock
 from ttstack.slots.select import Want
 from ttstack.slots.slot import Request, Slot, guard_path
@@ -219,3 +220,38 @@ def test_the_text_of_a_look_that_was_killed_is_no_look(places: Places, engines: 
     with pytest.raises(BusyError, match="is held by somebody who left no name"):
         ask(places, B)
     slot.release()
+
+
+def test_nobody_waits_for_a_look_that_was_killed(
+    places: Places, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(places, A).release()
+    (path,) = places.locks.glob("*.lock")
+    path.write_text('{"looking": 1}')
+    monkeypatch.setattr(take, "_PASSING_S", 20)
+    monkeypatch.setattr(take.time, "sleep", lambda _: pytest.fail("waits"))
+    slot = ask(places, B)
+    assert engines.looks
+    with pytest.raises(BusyError, match="left no name"):
+        ask(places, B)
+    slot.release()
+
+
+def test_a_look_ends_at_one_stroke_for_who_waits_for_it(
+    places: Places, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines.held = {A}
+    guarded: list[bool] = []
+    real = Key.close
+
+    def close(key: Key) -> None:
+        probe = try_lock(guard_path(places.locks))
+        guarded.append(probe is None)
+        if probe is not None:
+            os.close(probe)
+        real(key)
+
+    monkeypatch.setattr(Key, "close", close)
+    with pytest.raises(BusyError):
+        ask(places, A)
+    assert guarded == [True]

@@ -80,6 +80,7 @@ class Taker:
                     if isinstance(answer, Slot):
                         undo.close()
                     else:
+                        kept.close()  # here, where nobody sees a card that is held and not looked at any more
                         self._stand_in_line(undo)
                 if answer is not None:
                     return answer
