@@ -336,7 +336,7 @@ def test_no_sequence_deletes_what_is_used(monkeypatch: pytest.MonkeyPatch) -> No
     run_state_machine_as_test(
         Caches,
         settings=settings(
-            max_examples=4 * ROUNDS,
+            max_examples=2 * ROUNDS,
             stateful_step_count=50,
             deadline=None,
             database=None,
