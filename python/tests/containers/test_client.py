@@ -59,7 +59,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
     [
         (DOWN, "runtime_down", "docker is installed, but its daemon does not run"),
         (DENIED, "runtime_denied", "this user may not talk to docker"),
-        ("Error: something odd\n", "runtime_unusable", "docker does not work: Error: something odd"),
+        ("Error: something odd\n", "runtime_unusable", "docker does not work: something odd"),
     ],
 )
 def test_an_engine_that_cannot_be_asked_is_one_sentence(fake: FakeDocker, err: str, reason: str, sentence: str) -> None:
@@ -234,7 +234,8 @@ def test_ports_of_both_families_are_read() -> None:
 
 def test_a_line_of_an_error_is_without_its_frame() -> None:
     assert first_line("docker: Error response from daemon: odd.\nSee 'docker run --help'.\n") == "odd."
-    assert first_line("WARN: x\nError: y\n") == "Error: y"
+    assert first_line("WARN: x\nError: y\n") == "y"
+    assert first_line("WARNING: Error loading config file\nit is odd\n") == "it is odd"
     assert first_line("") == "it said nothing"
 
 

@@ -117,6 +117,22 @@ def test_a_stop_that_docker_cannot_carry_out_keeps_the_card_dirty(host: Host) ->
     assert (closed.outcome, closed.reason) == ("failed", "stop_failed")
 
 
+def _watchers(container: str) -> list[str]:
+    """List the clients that watch a container."""
+    lines = [process.command(pid) for pid in process.pids()]
+    return [line for line in lines if container[:12] in line and ("docker logs" in line or "docker wait" in line)]
+
+
+def test_a_killed_supervisor_leaves_no_client_of_docker(host: Host) -> None:
+    run = host.execute(host.arm(cards=FIRST), "up").run
+    (container,) = host.containers()
+    assert len(_watchers(container)) == 2
+    host.kill_supervisor(run)
+    assert wait_until(lambda: _watchers(container) == [], 10), _watchers(container)
+    host.ttx("down", run)
+    assert host.clean()
+
+
 NOBODY = 'exec setpriv --reuid 65534 --regid 65534 --clear-groups $docker "$@"'
 
 

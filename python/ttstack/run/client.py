@@ -91,6 +91,12 @@ class Client:
         if shutil.which(self.program) is None:
             raise self._missing()
         answer = self.call("version", "--format", "{{.Server.Version}}" if self.program == "docker" else "{{.Version}}")
+        if answer.code and "permission denied" in answer.err.lower():  # podman's own folders: it has no socket
+            raise RunRefusedError(
+                f"this user may not use {self.program}: {first_line(answer.err)}",
+                hint=f"run ttx as root, or as a user for whom `{self.program} ps` works",
+                reason="runtime_denied",
+            )
         if answer.code:
             raise RunRefusedError(f"{self.program} does not work: {first_line(answer.err)}", reason="runtime_unusable")
 
@@ -184,6 +190,12 @@ class Client:
                 hint=f"add the user to the group {self.program} (and log in again), or run ttx as root",
                 reason="runtime_denied",
             )
+        if "cannot connect to podman" in text:  # CONTAINER_HOST, or podman-remote
+            return RunRefusedError(
+                "podman is to ask a service (CONTAINER_HOST), which does not run",
+                hint="start it: systemctl start podman.socket; or unset CONTAINER_HOST",
+                reason="runtime_down",
+            )
         if "cannot connect to the docker daemon" in text or "is the docker daemon running" in text:
             return RunRefusedError(
                 f"{self.program} is installed, but its daemon does not run",
@@ -202,9 +214,9 @@ class Client:
 
 def first_line(text: str) -> str:
     """Give what an error says, without the words around it."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("WARN")]
     line = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "it said nothing")
-    return line.removeprefix("docker: ").removeprefix("Error response from daemon: ")
+    return line.removeprefix("docker: ").removeprefix("Error response from daemon: ").removeprefix("Error: ")
 
 
 def _digest(text: str) -> str:
