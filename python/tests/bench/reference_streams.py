@@ -75,7 +75,8 @@ def chunk(asked: Asked, text: str, made: int, finish: str | None = None, **more:
         choice["delta"] = {"content": text, **more}
     else:
         choice |= {"text": text, **more}
-    value = {"id": "r-1", "object": "chunk", "created": 1, "model": "reference", "choices": [choice]}
+    kind = "chat.completion.chunk" if asked.chat else "text_completion"
+    value = {"id": "r-1", "object": kind, "created": 1, "model": "reference", "choices": [choice]}
     return {**value, "usage": usage(asked, made)} if asked.counts else value
 
 
@@ -88,7 +89,13 @@ def token(asked: Asked, number: int, text: str = WORD, **more: object) -> Step:
 
 def tail(asked: Asked, made: int | None = None, **changed: object) -> list[Step]:
     """Usage, [DONE] and the end."""
-    told = {"id": "r-1", "choices": [], "usage": usage(asked, asked.tokens if made is None else made, **changed)}
+    kind = "chat.completion.chunk" if asked.chat else "text_completion"
+    told = {
+        "id": "r-1",
+        "object": kind,
+        "choices": [],
+        "usage": usage(asked, asked.tokens if made is None else made, **changed),
+    }
     return [Step(asked.end, frame(event(told)) + frame(event(DONE)) + LAST)]
 
 
