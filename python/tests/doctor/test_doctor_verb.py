@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +191,7 @@ def test_a_host_with_simulated_cards_alone(
     monkeypatch.setattr("ttstack.cli.hosts.all_places", lambda _environ: [real, simulated])
     report = told(capsys, Exit.DONE)
     assert codes(report)[:5] == ["cards.none", *["cards.simulated"] * 2, *["slots.free"] * 2]
+    assert report["findings"][4]["text"] == "simulated p150a 0000:02:00.0: nobody has it"
     assert len(report["probes"]["simulated slots"]["value"]) == 2
     assert report["scan"]["cards"] is False
 
@@ -232,7 +234,8 @@ def test_what_the_kernel_said_and_is(
 def test_a_residual_of_a_moment_is_no_leak(put: Callable[..., Places], monkeypatch: pytest.MonkeyPatch) -> None:
     places = put("healthy")
     leaked, fine = (read_memory(roots_of(name), page=PAGE) for name in ("leak-6gb", "healthy"))
-    for first, second, expected in ((leaked, fine, fine), (leaked, leaked, leaked), (fine, leaked, fine)):
+    more = replace(leaked, total=leaked.total + GB)
+    for first, second, expected in ((leaked, fine, fine), (leaked, more, leaked), (fine, leaked, fine)):
         looks = iter((first, second))
         monkeypatch.setattr(checkup, "read_memory", lambda _roots, looks=looks: next(looks))
         assert checkup._look_at_memory(places.roots, 3 << 30).memory == expected

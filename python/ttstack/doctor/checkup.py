@@ -151,7 +151,7 @@ def _cards_and_slots(place: Places, outcomes: Mapping[str, Outcome], scan: Scan)
     seen, looked = outcomes[f"{_prefix(place)}cards"], outcomes[f"{_prefix(place)}slots"]
     held = None if scan.blind else bool(scan.holders)
     yield from _or_trouble(seen, partial(cards.judge, simulated=place.simulated, held=held))
-    yield from _or_trouble(looked, slots.judge_slots)
+    yield from _or_trouble(looked, partial(slots.judge_slots, simulated=place.simulated))
 
 
 def _or_trouble(outcome: Outcome, judge: Callable[..., Iterator[Finding]]) -> Iterator[Finding]:

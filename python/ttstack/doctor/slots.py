@@ -38,10 +38,11 @@ class RunsSeen:
     left_out: tuple[str, ...] = ()
 
 
-def judge_slots(views: Sequence[SlotView]) -> Iterator[Finding]:
+def judge_slots(views: Sequence[SlotView], *, simulated: bool = False) -> Iterator[Finding]:
     """Say who has which card."""
     for view in views:
         name, code = f"{view.card.board} {view.card.bdf}", f"slots.{view.state}"
+        name = f"simulated {name}" if simulated else name
         if view.state == "held" and view.claim is not None and not view.owner_lives:
             code = "slots.orphan"
         yield finding(code, f"{name}: {view.text or 'nobody has it'}", subject=view.card.id)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from ttstack.host.types import Roots
 
-SEE_DOCTOR = "ask: ttx doctor"
-"""The hint of whoever refuses something for want of memory."""
-
 _NEEDED = ("MemTotal", "MemFree", "Buffers", "Cached", "AnonPages", "Slab", "PageTables")
 # No line of these is inside another of the sum. Left out on purpose: Shmem is in Cached; SReclaimable, SUnreclaim in
 # Slab; Mlocked, Unevictable, Active, Inactive, Mapped and *HugePages say once more where pages of other lines are;
