@@ -26,20 +26,28 @@ class Ground:
 
     def __init__(self, mounts: Sequence[MountPoint]) -> None:
         self._mounts = mounts
+        self._reals: dict[str, str] = {}
         self._own: dict[str, frozenset[Name]] = {}
         self._chains: dict[str, frozenset[Name]] = {}
 
     def own(self, path: Path | str) -> frozenset[Name]:
         """Give the names of a folder. One that is not there has those that it would have. Raises OSError."""
-        return self._own_of(_real(path))
+        return self._own_of(self._real_of(path))
 
     def chain(self, path: Path | str) -> frozenset[Name]:
         """Give the names of a folder and of all folders that it lies in. Raises OSError."""
-        return self._chain_of(_real(path))
+        return self._chain_of(self._real_of(path))
 
     def within(self, path: Path | str, folder: Path | str) -> bool:
         """Whether a path leads to a folder or to something in it. Raises OSError."""
         return not self.own(folder).isdisjoint(self.chain(path))
+
+    def _real_of(self, path: Path | str) -> str:
+        text = os.fspath(path)
+        known = self._reals.get(text)
+        if known is None:
+            known = self._reals[text] = _real(text)
+        return known
 
     def _own_of(self, real: str) -> frozenset[Name]:
         known = self._own.get(real)
@@ -69,7 +77,7 @@ class Ground:
         return known
 
 
-def _real(path: Path | str) -> str:
+def _real(path: str) -> str:
     """Follow links. Raises OSError for a loop of links and for what may not be looked into."""
     try:
         return os.path.realpath(path, strict=True)
