@@ -2,12 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import socket
-import ssl
 from dataclasses import replace
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +12,10 @@ from reference_server import Server
 from virtual_loop import run
 
 from ttstack.bench.client import wire
-from ttstack.bench.client.connection import connect_fault
 from ttstack.bench.client.endpoint import Endpoint
 from ttstack.bench.client.load import load, run_load, schedule, with_cache_hits
 from ttstack.bench.client.prompts import PLAIN, fresh_prompt
 from ttstack.bench.client.stats import lag_of
-from ttstack.bench.client.tls import tls_context
 from ttstack.bench.client.types import Api, Ask, Closed, Lag, Limits, LoadResult, Open, Result, VoidReason
 from ttstack.bench.errors import BenchError
 
@@ -29,7 +24,6 @@ if TYPE_CHECKING:
 
     from reference_server import Truth
 
-TLS = Path(__file__).with_name("reference_tls.pem")
 ASK = Ask("reference", (101, 102), 4)
 TAKES = 0.05 + 3 * 0.005  # s: one request of ASK at the reference server's pace
 LIMITS = Limits(timeout_s=2.0)
@@ -134,6 +128,23 @@ def test_results_are_handed_over_when_somebody_wants_them_soon() -> None:
     assert [result.ttft_s for result in heard] == pytest.approx([0.05] * 6)
 
 
+def test_faults_of_the_caller_end_the_load_as_they_are() -> None:
+    with pytest.raises(BenchError, match="at least one token id"):
+        run(loaded(iter([ASK, replace(ASK, prompt=()), ASK]), Closed(2)))
+    with pytest.raises(BenchError, match="at least one token id"):
+        run(loaded(iter([ASK, replace(ASK, prompt=())]), Open(100, "constant")))
+
+    def refuse(result: Result) -> None:
+        raise KeyError(result.number)
+
+    async def work() -> LoadResult:
+        async with Server() as server:
+            return await load(Endpoint.of(f"{server.url}/pace"), [ASK] * 50, Closed(1), LIMITS, refuse)
+
+    with pytest.raises(KeyError):
+        run(work())
+
+
 def test_bytes_that_pile_up_are_read_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ttstack.bench.client.intake.MOST_HELD", 1000)
     found, _, _ = run(loaded([ASK] * 6, Closed(2)))
@@ -179,64 +190,6 @@ def test_asks_that_make_no_request_are_errors() -> None:
         with pytest.raises(BenchError) as told:
             run(loaded([ask], Closed(1)))
         assert told.value.reason == "request"
-
-
-def context() -> ssl.SSLContext:
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.load_cert_chain(TLS)
-    return made
-
-
-async def secured(ca_file: str, server_context: ssl.SSLContext, token: str = "") -> tuple[LoadResult, Server]:
-    async with Server(context=server_context) as server:
-        endpoint = Endpoint.of(f"{server.url}/pace", token, ca_file)
-        return await load(endpoint, [ASK] * 2, Closed(1), LIMITS), server
-
-
-def test_tls_and_a_token_that_nobody_sees(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    found, server = run(secured(str(TLS), context(), "s3cret-t0ken"))
-    assert len(found.valid) == 2
-    assert [result.ttft_s for result in found.valid] == pytest.approx([0.05] * 2)
-    assert all(b"\r\nAuthorization: Bearer s3cret-t0ken\r\n" in head + b"\r\n" for head in server.heads)
-    endpoint = Endpoint.of("https://h", "s3cret-t0ken")
-    assert "s3cret" not in repr((found, endpoint)) + caplog.text + endpoint.url
-
-
-def test_a_token_that_the_server_repeats_is_taken_out() -> None:
-    async def work() -> LoadResult:
-        async with Server() as server:
-            return await load(Endpoint.of(f"{server.url}/refuses", "error"), [ASK], Closed(1), LIMITS)
-
-    (result,) = run(work()).results
-    assert result.void is not None
-    assert result.void.detail == 'status 422 Unprocessable: {"***": "no"}'
-
-
-def test_a_token_that_no_header_can_hold_is_refused_and_not_repeated() -> None:
-    for token in ("a b", "a\r\nb", "\xe4"):
-        with pytest.raises(BenchError, match="token has characters") as told:
-            Endpoint.of("http://h", token)
-        assert token not in str(told.value)
-    with pytest.raises(BenchError) as told:
-        Endpoint.of("http://s3cret@h")
-    assert "s3cret" not in str(told.value)
-
-
-def test_a_certificate_that_nobody_signed_is_refused() -> None:
-    with pytest.raises(BenchError, match=r"no TLS with .*self-signed") as told:
-        run(secured("", context()))
-    assert told.value.reason == "tls"
-    with pytest.raises(BenchError, match="cannot read certificates"):
-        run(secured(str(TLS.with_name("none.pem")), context()))
-
-
-def test_a_server_that_offers_only_http2_is_named() -> None:
-    alert = ssl.SSLError(1, "alert")
-    alert.reason = "TLSV1_ALERT_NO_APPLICATION_PROTOCOL"
-    void = connect_fault(Endpoint("h", 443, tls=True), alert, 1.0)
-    assert (void.reason, "only HTTP/2" in void.detail) == (VoidReason.HTTP2, True)
-    assert tls_context(Endpoint("h", 443, tls=True)).verify_mode is ssl.CERT_REQUIRED
 
 
 def test_the_servers_own_count_of_cache_hits_voids_what_told_nothing() -> None:

@@ -39,8 +39,10 @@ class Intake:
         self.may_hit_cache = self.may_hit_cache and taken.ask.may_hit_cache
         self._over.append(taken)
         self._held += taken.wire.bytes_read if taken.wire is not None else 0
-        idle = self._reader is None or self._reader.done()
-        if idle and (self._on_result is not None or self._held > MOST_HELD):
+        if self._reader is not None and self._reader.done():
+            self._reader.result()  # what the listener raised ends the load
+            self._reader = None
+        if self._reader is None and (self._on_result is not None or self._held > MOST_HELD):
             self._reader = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
