@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,23 +62,19 @@ def test_a_stopped_process_is_reported() -> None:
     assert found["stopped"].late
 
 
-def test_one_that_cannot_be_ended_is_left_behind(tmp_path: Path, fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_cannot_be_ended_is_left_behind(fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one in state D: the signal is sent, and nothing comes of it."""
-    note = tmp_path / "pid"
     monkeypatch.setattr(deadline.os, "killpg", lambda *_: None)
-
-    def hang() -> str:
-        note.write_text(str(os.getpid()))
-        return hang_on(fifo)
-
-    assert gather([Probe("unkillable", hang, SOON)])["unkillable"].late
-    pid = int(note.read_text())
+    with Asked([Probe("unkillable", lambda: hang_on(fifo), SOON)]) as asked:
+        pid = asked._children()[0][0].pid
+        assert [outcome.late for outcome in asked.next(LATE)] == [True]
+        assert asked.waiting == ()
     os.kill(pid, 0)  # it is still there
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 
 
-def test_what_a_late_one_started_is_ended_too(tmp_path: Path, fifo: Path) -> None:
+def test_what_it_started_is_ended_too(tmp_path: Path, fifo: Path) -> None:
     note = tmp_path / "pid"
 
     def start() -> None:
@@ -85,7 +82,9 @@ def test_what_a_late_one_started_is_ended_too(tmp_path: Path, fifo: Path) -> Non
         note.write_text(str(child.pid))
         hang_on(fifo)
 
-    assert gather([Probe("parent", start, 0.5)])["parent"].late
+    with Asked([Probe("parent", start, LATE)]) as asked:
+        while not (note.exists() and note.read_text()):
+            assert asked.next(0.01) == []
     stat = Path(f"/proc/{note.read_text()}/stat")
     for _ in range(200):  # init may bury it a moment later
         if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
@@ -97,21 +96,23 @@ def test_what_a_late_one_started_is_ended_too(tmp_path: Path, fifo: Path) -> Non
 def test_a_hung_one_keeps_no_pipe_of_ours(fifo: Path) -> None:
     """`ttx doctor | less` ends when ttx does, although a child of it cannot be ended."""
     script = (
-        "import os\nfrom pathlib import Path\nfrom ttstack.host import deadline\n"
+        "import os\nfrom ttstack.host import deadline\n"
         "deadline.os.killpg = lambda *_: None\n"
         "os.dup(1), os.dup2(1, 500)\n"
-        "def hang():\n"
-        f"    Path({str(fifo.parent / 'pid')!r}).write_text(str(os.getpid()))\n"
-        f"    return open({str(fifo)!r}).read()\n"
-        "print(deadline.gather([deadline.Probe('hung', hang, 0.3)])['hung'].late)\n"
+        f"with deadline.Asked([deadline.Probe('hung', lambda: open({str(fifo)!r}).read(), 0.3)]) as asked:\n"
+        "    print(asked._children()[0][0].pid, flush=True)\n"
+        "    print(asked.next(30)[0].late)\n"
     )
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=False, cwd=PACKAGE
-        )
-    finally:
-        os.kill(int((fifo.parent / "pid").read_text()), signal.SIGKILL)
-    assert (done.stdout, done.stderr) == ("True\n", "")
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=PACKAGE) as asker:
+        assert asker.stdout
+        pid = int(asker.stdout.readline())
+        ended = threading.Timer(LATE, os.kill, (pid, signal.SIGKILL))
+        ended.start()
+        rest = asker.stdout.read()  # until everybody closed it
+        in_time = ended.is_alive()
+        ended.cancel()
+    os.kill(pid, signal.SIGKILL)
+    assert (rest, in_time) == ("True\n", True)
 
 
 @pytest.mark.parametrize(

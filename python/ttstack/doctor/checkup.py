@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ttstack.host.memory import Limit, Memory
     from ttstack.host.types import Places, Roots
 
-_SHORT_S = 5.0  # for files of the kernel and of disks
-_LOG_S = 10.0
+_SHORT_S = 10.0  # for files of the kernel and of disks: a busy host is no hung one
+_LOG_S = 15.0
 _ENGINES_S = 45.0  # host.containers gives each question to docker and podman 10 s of its own
 _AGAIN_S = 0.4  # after which a large residual is measured again: it must not be a moment's
 
