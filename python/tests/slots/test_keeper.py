@@ -15,6 +15,7 @@ import pytest
 
 from ttstack.cli.hosts import places_for
 from ttstack.host.process import alive, identify
+from ttstack.slots.keeper import Keeper
 from ttstack.slots.view import look
 
 if TYPE_CHECKING:
@@ -174,6 +175,14 @@ def test_a_killed_keeper_hurts_nobody(shell: Shell) -> None:
     process.terminate()
     assert process.wait(30) == 128 + signal.SIGTERM
     assert shell.state() == "free"
+
+
+def test_a_keeper_that_was_ended_has_no_keys_any_more() -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    Keeper(child.pid).end()
+    assert identify(child.pid) is None  # reaped, and not only signalled
+    Keeper(child.pid).end()
+    child.wait()
 
 
 UNBORN = """
