@@ -39,7 +39,7 @@ def test_of_two_that_race_for_one_card_one_wins(wide_host: Host) -> None:
     shares = [len(range(at, ROUNDS, len(cards))) for at in range(len(cards))]
     started = [_start(wide_host, card, share) for card, share in zip(cards, shares, strict=True)]
     try:
-        printed = [each.communicate(timeout=900)[0] for each in started]
+        printed = [each.communicate(timeout=1800)[0] for each in started]
     finally:
         for each in started:
             each.kill()
