@@ -111,7 +111,9 @@ def test_a_program_whose_ttx_was_killed_keeps_its_card_until_it_ends(shell: Shel
 
 
 def test_a_keeper_sends_on_what_asks_for_the_card_back(shell: Shell) -> None:
-    process, _ = shell.run("sh", "-c", "trap 'echo told; exit 0' TERM; echo $$; for i in $(seq 600); do sleep 0.1; done")
+    process, _ = shell.run(
+        "sh", "-c", "trap 'echo told; exit 0' TERM; echo $$; for i in $(seq 600); do sleep 0.1; done"
+    )
     kill(process)
     adopted(shell)
     assert shell.ttx("release", "01:00.0") == "given back: 0000040511940000 (0000:01:00.0)\n"
