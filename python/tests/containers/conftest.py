@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from containers_kit import Host
+from fake_docker import FakeDocker
 from podman_kit import UnusableError, own_podman
 from quick_arm import make_shelf
 from stand_in_nodes import stand_in_nodes
+
+from ttstack.run import containers as containers_module
+from ttstack.run import follow as follow_module
+from ttstack.run.state import RunFolder, run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +28,22 @@ def make_base(base: Path) -> Path:
     shutil.copytree(PINS, base / "pins")
     make_shelf(base)
     return base
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
+    made = FakeDocker(tmp_path)
+    monkeypatch.setenv("PATH", made.path())
+    for module in (containers_module, follow_module):
+        monkeypatch.setattr(module, "_AGAIN_S", 0.0)
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = run_folder(tmp_path / "state", "R")
+    made.path.mkdir(parents=True)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from fake_docker import HANG, FakeDocker, entry, inspected, words
@@ -16,30 +14,16 @@ from test_client import DOWN, ID, LAUNCH
 
 from ttstack.cli.live import note_of
 from ttstack.host import process
-from ttstack.host.types import Places, ProcessId
+from ttstack.host.types import ProcessId
 from ttstack.run import containers as containers_module
 from ttstack.run import follow as follow_module
-from ttstack.run import supervisor as supervisor_module
 from ttstack.run.adopt import adopt
-from ttstack.run.client import Client
 from ttstack.run.containers import ContainerEngine, ContainerRuntime
 from ttstack.run.control import down, look_at
-from ttstack.run.ending import Ending
 from ttstack.run.errors import RunRefusedError
-from ttstack.run.follow import LogCopy
-from ttstack.run.link import Orders
-from ttstack.run.minding import BuildMinded
-from ttstack.run.plan import Plan
 from ttstack.run.runtime import ContainerId
-from ttstack.run.state import RunFolder, State, run_folder
+from ttstack.run.state import RunFolder, State
 from ttstack.run.waiting import wait_until
-from ttstack.sim.host import make_host
-from ttstack.slots.take import Request, acquire
-from ttstack.slots.view import look
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 RUNNING = ("^container", 0, inspected(entry()), "")
 LOGS = ("^logs", 0, "first\nlast\n", "")
@@ -48,22 +32,6 @@ RM = ("^rm", 0, "", "")
 
 def exited(**state: object) -> tuple[str, int, str, str]:
     return ("^container", 0, inspected(entry(state={"Status": "exited", **state})), "")
-
-
-@pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
-    made = FakeDocker(tmp_path)
-    monkeypatch.setenv("PATH", made.path())
-    for module in (containers_module, follow_module):
-        monkeypatch.setattr(module, "_AGAIN_S", 0.0)
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = run_folder(tmp_path / "state", "R")
-    made.path.mkdir(parents=True)
-    return made
 
 
 def start(folder: RunFolder) -> ContainerEngine:
@@ -234,158 +202,3 @@ def test_a_run_whose_container_cannot_be_looked_for_is_shown(fake: FakeDocker, f
         found = look_at(folder)
         assert found is not None
         assert (found.status, found.engine) == ("orphaned", (ContainerId(ID),))
-
-
-def printing(text: str, code: int, hang: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - a test's own
-    nap = "import time; time.sleep(600)" if hang else ""
-    return [
-        sys.executable,
-        "-c",
-        f"import sys; sys.stdout.write({text!r}); sys.stdout.flush(); {nap}\nsys.exit({code})",
-    ]
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow_module, "_AGAIN_S", 0.0)
-
-
-def _until_it_has(copy: LogCopy, log: Path, text: str) -> None:
-    def has() -> bool:
-        copy.keep_up()
-        return log.exists() and log.read_text() == text
-
-    assert wait_until(has, 20), log.read_text()
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_copy_that_breaks_off_goes_on_without_a_gap_or_a_line_twice(tmp_path: Path) -> None:
-    log = tmp_path / "engine.log"
-    copy = LogCopy(printing("one\ntw", 1), log, fresh=True)
-    assert wait_until(lambda: log.read_text() == "one\ntw", 20)
-    copy._argv = printing("one\ntwo\nthree\n", 0)
-    _until_it_has(copy, log, "one\ntwo\nthree\n")
-    assert wait_until(copy.finished, 20)
-    assert log.read_text() == "one\ntwo\nthree\n"
-    assert list(tmp_path.iterdir()) == [log]
-
-
-@pytest.mark.usefixtures("quick")
-def test_an_end_that_no_daemon_confirms_is_copied_once_more(tmp_path: Path) -> None:
-    log = tmp_path / "engine.log"
-    copy = LogCopy(printing("one\n", 0), log, fresh=True)
-    assert wait_until(lambda: copy._child is not None and copy._child.poll() == 0, 20)
-    copy.doubt()
-    copy._argv = printing("one\ntwo\n", 0)
-    assert wait_until(copy.finished, 20)
-    assert log.read_text() == "one\ntwo\n"
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_beginning_that_was_rotated_away_is_kept(tmp_path: Path) -> None:
-    log = tmp_path / "engine.log"
-    log.write_text("one\ntwo\nthree\n")
-    copy = LogCopy(printing("four\n", 0), log, fresh=False)
-    assert wait_until(copy.finished, 20)
-    text = log.read_text()
-    assert text.startswith("one\ntwo\nthree\n")
-    assert text.endswith("\nfour\n")
-
-
-def test_a_copy_that_does_not_end_is_left_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow_module, "_LAST_S", 0.2)
-    log = tmp_path / "engine.log"
-    copy = LogCopy(printing("one\n", 0, hang=True), log, fresh=True)
-    child = copy._child
-    assert child is not None
-    assert wait_until(lambda: log.read_text() == "one\n", 20)
-    assert not copy.finished()
-    assert wait_until(copy.finished, 20)
-    assert child.poll() is not None
-
-
-class Stuck:
-    """An engine that does not end before it is told to."""
-
-    container, margin_s, leader = ID, 0.0, None
-
-    def __init__(self) -> None:
-        self.asked, self.over = 0, False
-        self.heard: Callable[[], None] = lambda: None
-
-    def ended(self) -> bool:
-        return self.over
-
-    def exit_code(self) -> int | None:
-        return None
-
-    def note(self) -> str:
-        return ""
-
-    def ask_to_stop(self) -> None:
-        self.asked += 1
-
-    def clear(self) -> bool:
-        self.heard()
-        return self.over
-
-
-def test_cards_of_a_container_that_does_not_end_stay_dirty_until_it_does(tmp_path: Path, folder: RunFolder) -> None:
-    roots = make_host(tmp_path / "tree", cards=1)
-    places = Places(tmp_path / "state", tmp_path / "locks", tmp_path / "cache", roots, simulated=True)
-    slot = acquire(Request(1, (), 0), places)
-    launch = replace(LAUNCH, stop_grace_s=0, cache_dir=str(tmp_path))
-    plan = Plan("R", "quick", launch, {}, 60, slot.cards, places.locks, None, simulated=True)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ours, theirs:
-        supervisor = supervisor_module.Supervisor(folder, Orders(theirs), plan, slot, BuildMinded(plan, None))
-        engine = Stuck()
-        supervisor.engine = engine
-        supervisor._stop(engine, Ending("boot_timeout", "it was not ready"))
-        state = folder.read()
-        assert state is not None
-        assert (state.phase, state.reason) == ("dirty", "stop_failed")
-        assert "it was not ready" in state.text
-        (view,) = look(places)
-        assert (view.state, engine.asked) == ("dirty", 1)
-        looked: list[str] = []
-
-        def heard() -> None:
-            looked.append(look(places)[0].state)
-            engine.over = len(looked) > 1
-
-        engine.heard = heard
-        supervisor.terminated = True  # `ttx down` asks once more
-        begun = time.monotonic()
-        supervisor.hold()
-        assert looked == ["dirty", "dirty"]
-        assert engine.asked == 2
-        assert time.monotonic() - begun < 30
-    last = folder.read()
-    assert last is not None
-    assert (last.phase, last.reason) == ("stopped", "stop_failed")
-    assert look(places)[0].state == "free"
-
-
-def test_what_cannot_be_learned_of_a_failed_start_keeps_the_cards(
-    tmp_path: Path, folder: RunFolder, fake: FakeDocker
-) -> None:
-    roots = make_host(tmp_path / "tree", cards=1)
-    places = Places(tmp_path / "state", tmp_path / "locks", tmp_path / "cache", roots, simulated=True)
-    for run_error, phase in ((DOWN, "stopped"), ("docker: odd\n", "dirty")):
-        slot = acquire(Request(1, (), 0), places)
-        plan = Plan("R", "quick", LAUNCH, {}, 60, slot.cards, places.locks, None, simulated=True)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        supervisor = supervisor_module.Supervisor(folder, Orders(theirs), plan, slot, BuildMinded(plan, None))
-        fake.answer(("^run", 125, "", run_error), ("^ps", 1, "", "odd\n"))
-        supervisor.supervise()
-        ours.close()
-        state = folder.read()
-        assert state is not None
-        assert state.phase == phase
-    assert slot.released is False
-    assert look(places)[0].state == "dirty"
-    fake.answer(("^ps", 0, "", ""))
-    supervisor.hold()
-    assert look(places)[0].state == "free"
-    assert Client("docker").of_run("R") == ()
