@@ -77,6 +77,11 @@ def test_the_key_is_the_sum_of_the_canonical_form(inputs: dict[str, Any]) -> Non
     assert key_of(inputs) == sha256(canonical_json(inputs).encode()).hexdigest()[:16]
 
 
+@pytest.mark.parametrize(("number", "same"), [(1.0, 1), (0.5, 0.5000001), (1e20, 10**20)])
+def test_fractions_are_spelled_as_the_canonical_form_does(number: float, same: float) -> None:
+    assert key_of({"a": [{"b": number}]}) == key_of({"a": [{"b": same}]})
+
+
 @given(data=st.binary(max_size=200))
 def test_no_bytes_raise_anything_but_ours(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     folder = tmp_path_factory.getbasetemp() / "0123456789abcdef"

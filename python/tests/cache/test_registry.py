@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cache_kit import building, complete, inputs_of, marker_of
+from cache_kit import age, building, complete, inputs_of, marker_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +102,16 @@ def _marker(folder: Path) -> room.Marker:
     found = read_marker(folder)
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize("seconds", [0, 1000])
+def test_a_marker_that_was_written_since_is_read_again(tmp_path: Path, seconds: float) -> None:
+    folder = building(tmp_path)
+    with locked(tmp_path):
+        pass
+    write_marker(folder, marker_of(state="complete"))
+    age(folder, seconds)
+    assert read_only(tmp_path).markers[folder.name].state == "complete"
 
 
 def test_two_writes_that_look_the_same_are_told_apart(tmp_path: Path) -> None:
