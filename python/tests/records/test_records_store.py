@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from ttstack.records.log import Log
-    from ttstack.records.types import Owner
+    from ttstack.records.types import Opened
 
 
 @pytest.fixture
@@ -59,19 +59,33 @@ def test_the_file_may_be_read_by_all_and_written_by_its_owner(store: Store) -> N
 
 def test_a_run_without_a_close_is_aborted_unless_its_owner_lives(store: Store) -> None:
     store.append(open_line())
-    asked_about: list[Owner] = []
+    asked_about: list[Opened] = []
 
-    def alive(owner: Owner) -> bool:
-        asked_about.append(owner)
+    def alive(opened: Opened) -> bool:
+        asked_about.append(opened)
         return True
 
     assert store.read().runs[0].outcome == "aborted"
     assert store.read(alive).runs[0].outcome == "running"
-    assert asked_about == [OWNER]
+    assert [opened.owner for opened in asked_about] == [OWNER]
     assert store.read().runs[0].not_quotable == ("the run was never closed",)
     store.append(close_line())
     assert store.read(alive).runs[0].outcome == "ok"
     assert len(asked_about) == 1
+
+
+def test_a_run_is_closed_once(store: Store) -> None:
+    store.append(open_line())
+    other, torn = encode(close_line(run="another")), encode(close_line())[:-40]
+    with store.path.open("ab") as file:
+        file.write(other + torn + b"\n")
+        file.write(encode(close_line()).replace(b'"outcome":"ok"', b'"outcome":"fine"'))
+    assert store.close(close_line())
+    assert not store.close(close_line(outcome="failed", exit_code=1))
+    log = store.read()
+    assert log.runs[0].outcome == "ok"
+    assert log.count("duplicate") == 0
+    assert (log.count("torn"), log.count("invalid")) == (1, 1)
 
 
 def test_the_first_close_counts(store: Store) -> None:
@@ -227,7 +241,7 @@ def test_a_reader_stops_where_a_writer_is_busy(store: Store, monkeypatch: pytest
     """A line that is begun after the reader looked how long the file is, is not read as torn."""
     store.append(open_line())
 
-    def read_late(stream: BinaryIO, size: int, alive: Callable[[Owner], bool]) -> Log:
+    def read_late(stream: BinaryIO, size: int, alive: Callable[[Opened], bool]) -> Log:
         with store.path.open("ab") as file:
             file.write(b'{"half')
         return read_stream(stream, size, alive)

@@ -33,6 +33,8 @@ def test_an_adopted_engine_is_watched_and_its_record_closed(world: World) -> Non
     folder, before = _orphan(world)
     (entry,) = json.loads(world.ttx("status", "--json"))
     assert entry["status"] == "orphaned"
+    (listed,) = json.loads(world.ttx("records", "ls", "--json"))["runs"]
+    assert listed["outcome"] == "aborted"
     assert f"ttx adopt {before.run}" in entry["note"]
     adopted = json.loads(world.ttx("adopt", "quick", "--json"))
     assert (adopted["status"], adopted["state"]["since"]) == ("ready", before.since)
@@ -40,6 +42,8 @@ def test_an_adopted_engine_is_watched_and_its_record_closed(world: World) -> Non
     assert adopted["state"]["supervisor"]["pid"] == pid != before.supervisor.pid
     assert "supervisor is gone" not in world.ttx("slot", "ls")
     assert world.slots() == ["held", "free"]
+    (listed,) = json.loads(world.ttx("records", "ls", "--json"))["runs"]
+    assert (listed["run"], listed["outcome"]) == (before.run, "running")  # its first owner is gone
     world.ttx("down", before.run)
     assert world.clean()
     closed = world.record(before.run).closed

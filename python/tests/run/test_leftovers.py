@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from conftest import World
 
     from ttstack.run.state import RunFolder, State
+    from ttstack.run.work import Work
 
 
 @contextmanager
@@ -146,3 +147,16 @@ def test_a_state_keeps_a_path_that_is_not_utf8(tmp_path: Path) -> None:
     write_json(tmp_path / "x.json", {"path": odd})
     assert read_json(tmp_path / "x.json") == {"path": odd}
     assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == {"path": odd}
+
+
+def test_down_and_ttx_do_not_both_close_a_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its supervisor was killed; `ttx down` settles it while the ttx that runs it finds out."""
+
+    def settled_meanwhile(work: Work) -> None:
+        close_left(world.store, work.folder, "aborted", 1, "supervisor_died", "down was first")
+
+    monkeypatch.setattr("ttstack.run.work.Work._measure", settled_meanwhile)
+    result = world.execute(world.arm())
+    closed = world.record(result.run).closed  # which finds no second close
+    assert closed is not None
+    assert closed.text == "down was first"

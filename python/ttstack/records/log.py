@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import BinaryIO
 
-    from ttstack.records.types import Closed, Opened, Outcome, Owner
+    from ttstack.records.types import Closed, Opened, Outcome
 
 FaultKind = Literal["torn", "invalid", "newer", "duplicate", "orphan"]
 """torn: not whole; invalid: not of the schema; newer: of a later schema; duplicate: a second opening or closing of one
@@ -96,12 +96,12 @@ class Log:
         return sum(fault.kind == kind for fault in self.faults)
 
 
-def nobody(_owner: Owner) -> bool:
-    """For readers that cannot look at processes: no owner is alive."""
+def nobody(_opened: Opened) -> bool:
+    """For readers that cannot look at processes: whoever would close a run is gone."""
     return False
 
 
-def read_stream(stream: BinaryIO, size: int, alive: Callable[[Owner], bool]) -> Log:
+def read_stream(stream: BinaryIO, size: int, alive: Callable[[Opened], bool]) -> Log:
     """Read the lines that begin in the first ``size`` bytes of a stream of records."""
     faults: list[Fault] = []
     opens: dict[str, Mapping[str, Any]] = {}
@@ -120,8 +120,7 @@ def read_stream(stream: BinaryIO, size: int, alive: Callable[[Owner], bool]) -> 
     lost = closes.keys() - opens.keys()
     faults.extend(Fault(where[run], "orphan", "closes a run whose opening line is not here", run) for run in lost)
     runs = tuple(
-        RunRecord(line, closes.get(run), run not in closes and alive(parse.opened(line).owner))
-        for run, line in opens.items()
+        RunRecord(line, closes.get(run), run not in closes and alive(parse.opened(line))) for run, line in opens.items()
     )
     return Log(runs, tuple(sorted(faults, key=lambda fault: fault.line)))
 

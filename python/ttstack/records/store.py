@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ttstack.records.types import Owner
+    from ttstack.records.types import Opened
 
 LOCK_TIMEOUT_S = 30.0
 _POLL_S = 0.005
@@ -48,10 +48,12 @@ class Store:
         Raises RecordsError when the line is not of the schema, sets ``quotable`` to something that does not follow
         from the rest (nothing is written then), or could not be written whole and synced; readers skip a torn part.
         """
-        data = encode(line)
+        return self._append(encode(line), None if unless is None else lambda fd: unless(_log(fd)))
+
+    def _append(self, data: bytes, unless: Callable[[int], bool] | None) -> bool:
         try:
             with _locked(self.path, self._timeout) as (fd, made):
-                if unless is not None and unless(_log(fd)):
+                if unless is not None and unless(fd):
                     return False
                 _write(fd, data)
                 os.fsync(fd)
@@ -65,8 +67,17 @@ class Store:
                 reason="records_write",
             ) from error
 
-    def read(self, alive: Callable[[Owner], bool] = nobody) -> Log:
-        """Read all records; ``alive`` says whether the owner of a run that was not closed still runs.
+    def close(self, line: Mapping[str, object]) -> bool:
+        """Write the closing line of a run, unless it has one already; False then. As ``append`` else.
+
+        Cheaper than ``unless``, as hardly a line is looked at.
+        """
+        data = encode(line)
+        mark = str(line["run"])
+        return self._append(data, lambda fd: _is_closed(fd, mark))
+
+    def read(self, alive: Callable[[Opened], bool] = nobody) -> Log:
+        """Read all records; ``alive`` says whether somebody lives who will close a run that was not closed.
 
         A file that does not exist holds no records. Raises RecordsError when it cannot be read.
         """
@@ -166,6 +177,23 @@ def _log(fd: int) -> Log:
     with os.fdopen(os.dup(fd), "rb") as stream:
         stream.seek(0)
         return read_stream(stream, os.fstat(fd).st_size, nobody)
+
+
+def _is_closed(fd: int, run: str) -> bool:
+    """Whether a run has a closing line, in a file that is locked. Only lines that look like it are parsed."""
+    name = run.encode()
+    with os.fdopen(os.dup(fd), "rb") as stream:
+        stream.seek(0)
+        for raw in stream:
+            if name in raw and b'"close"' in raw:
+                try:
+                    line = json.loads(raw)
+                except (ValueError, RecursionError):
+                    continue  # torn: it closes nothing
+                whose = (line.get("kind"), line.get("run")) if isinstance(line, dict) else ()
+                if whose == ("close", run) and violation(line, strict=False) is None:
+                    return True
+    return False
 
 
 def _whole_size(fd: int, timeout: float) -> int:

@@ -99,7 +99,7 @@ def _close(work: Work, error: BaseException | None) -> Result:
     if outcome == "ok" and not line["quotable"]:
         code = Exit.NOT_QUOTABLE
         line = work.draft.line(work.folder.run, outcome, code, reason, text)
-    store_of(work.places.state).append(line)
+    store_of(work.places.state).close(line)  # `ttx down` may have settled what lost its supervisor
     work.link.send("done")
     work.link.close()
     state = work.folder.read()

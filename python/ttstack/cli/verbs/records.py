@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttstack.cli.command import add_json, leaf, note, print_json, print_table
-from ttstack.errors import Exit, UsageError
+from ttstack.errors import Exit, TtxError, UsageError
 from ttstack.host.places import records_file, state_folder
 from ttstack.host.process import alive, boot_id
 from ttstack.host.types import ProcessId
@@ -18,7 +19,7 @@ from ttstack.records.store import Store
 if TYPE_CHECKING:
     from ttstack.cli.command import Context
     from ttstack.records.log import Log, RunRecord
-    from ttstack.records.types import Owner
+    from ttstack.records.types import Opened
 
 EXAMPLES = """\
   ttx records ls
@@ -64,15 +65,27 @@ def _read(args: argparse.Namespace) -> tuple[Path, Log]:
     if args.records is not None and not path.exists():
         hint = "--records takes a records.jsonl, or the state folder that holds it"
         raise UsageError(f"there is no file {path}", hint=hint, reason="no_records")
-    log = Store(path).read(_lives)
+    log = Store(path).read(partial(_lives, path.parent))
     for fault in log.faults:
         run = f" of run {fault.run}" if fault.run else ""
         note(f"{path}:{fault.line}: left out, {fault.kind}{run}: {fault.message}")
     return path, log
 
 
-def _lives(owner: Owner) -> bool:
-    return owner.boot_id == boot_id() and alive(ProcessId(owner.pid, owner.start))
+def _lives(state: Path, opened: Opened) -> bool:
+    """Whether who opened a run lives, or who adopted it since: its state says so."""
+    from ttstack.run.state import run_folder  # noqa: PLC0415 - few runs are neither closed nor their first owner's
+
+    owner = opened.owner
+    if owner.boot_id != boot_id():
+        return False
+    if alive(ProcessId(owner.pid, owner.start)):
+        return True
+    try:
+        now = run_folder(state, opened.run).read()
+    except TtxError:
+        return False
+    return now is not None and now.boot_id == owner.boot_id and alive(now.supervisor)
 
 
 def _ls(_context: Context, args: argparse.Namespace) -> int:
