@@ -8,29 +8,29 @@ differ in nothing but variables of which the catalogue says that they go into th
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from ttstack.cache.errors import CacheError, CacheRefusedError
 from ttstack.cache.lock import KeyLock
 from ttstack.cache.manifest import read_manifest, scan
 from ttstack.cache.marker import read_marker
-from ttstack.cache.seed_record import Row, sample, sampled, write_record
+from ttstack.cache.seed_record import Method, Row, sample, sampled, write_record
 from ttstack.cache.survey import survey
-from ttstack.cache.transfer import Method, Transfer, give
+from ttstack.cache.transfer import Transfer, give
 from ttstack.cache.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from ttstack.cache.types import FileEntry, Marker
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_OFTEN = 256  # files between two reports, where a file takes microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,42 +149,71 @@ class _Seeding:
     def __init__(
         self, source: Path, target: Path, files: tuple[FileEntry, ...], progress: Callable[[int, int], None] | None
     ) -> None:
-        self.source, self.target, self.files, self.progress = source, target, files, progress
+        self.source, self.target, self.progress = source, target, progress
         self.total = sum(entry.size for entry in files)
-        self.done = self.calls = 0
+        self.done = 0
+        self.queue = deque(_by_folder(files).items())
+        some = _by_folder(files[:: sampled(len(files))])
+        self.sampled = {folder: [name for name, _ in entries] for folder, entries in some.items()}
         self.rows: list[Row] = []
         self.samples: dict[str, str] = {}
         self.folders: list[str] = []
+        self.fault: BaseException | None = None  # of the thread that helps
 
     def run(self, *, by_rename: bool) -> SeedResult:
-        transfer = Transfer(by_rename=by_rename, advance=self._advance)
         try:
-            for folder, entries in _by_folder(self.files).items():
-                self._folder(folder, entries, transfer)
+            self._all(Transfer(by_rename=by_rename, advance=self._advance))
             write_record(self.target, self.source.name, self.rows, self.samples)
         except BaseException:
             self._undo()
             raise
+        self.done = self.total
         self._report()
         counts: Counter[Method] = Counter(row.method for row in self.rows)
         method = max(counts, key=lambda name: counts[name]) if counts else "copy"
         return SeedResult(self.source.name, method, len(self.rows), self.total, dict(counts))
 
-    def _folder(self, folder: str, entries: list[FileEntry], transfer: Transfer) -> None:
-        chosen = sampled(len(self.files))
+    def _all(self, transfer: Transfer) -> None:
+        """Put the first folder's files; links of the others are made by two at once, as each waits for the kernel."""
+        if self.queue:
+            self._folder(*self.queue.popleft(), transfer)
+        helper = None
+        if transfer.links and len(self.queue) > 1:
+            helper = Thread(target=self._help, name="seed", daemon=True)
+            helper.start()
+        try:
+            self._drain(transfer)
+        finally:
+            self.queue.clear()
+            if helper is not None:
+                helper.join()
+        if self.fault is not None:
+            raise self.fault
+
+    def _help(self) -> None:
+        try:
+            self._drain(Transfer(by_rename=True, advance=lambda _: None))
+        except BaseException as error:  # noqa: BLE001 - it is raised by the one who waits for this thread
+            self.fault = error
+            self.queue.clear()
+
+    def _drain(self, transfer: Transfer) -> None:
+        while True:
+            try:
+                folder, entries = self.queue.popleft()
+            except IndexError:
+                return
+            self._folder(folder, entries, transfer)
+
+    def _folder(self, folder: str, files: list[tuple[str, FileEntry]], transfer: Transfer) -> None:
         with _opened(self.source, self.target, folder, self.folders) as (origin, place):
-            for entry in entries:
-                name = entry.path.rpartition("/")[2]
-                method, inode = transfer.put(origin, place, name, entry)
-                if len(self.rows) % chosen == 0:
-                    self.samples[entry.path] = sample(place, name)
-                self.rows.append(Row(entry.path, method, inode, entry.size, entry.mtime_ns))
+            transfer.put_all(origin, place, files, self.rows)
+            for name in self.sampled.get(folder, ()):
+                self.samples[f"{folder}/{name}" if folder else name] = sample(place, name)
 
     def _advance(self, size: int) -> None:
         self.done += size
-        self.calls += 1
-        if self.progress and (size >= 1 << 20 or self.calls % _OFTEN == 0):
-            self._report()
+        self._report()
 
     def _report(self) -> None:
         if self.progress:
@@ -199,10 +228,12 @@ class _Seeding:
                 (self.target / folder).rmdir()
 
 
-def _by_folder(files: tuple[FileEntry, ...]) -> dict[str, list[FileEntry]]:
-    found: dict[str, list[FileEntry]] = {}
+def _by_folder(files: Iterable[FileEntry]) -> dict[str, list[tuple[str, FileEntry]]]:
+    """Sort files by their folder, each with its name there."""
+    found: dict[str, list[tuple[str, FileEntry]]] = {}
     for entry in files:
-        found.setdefault(entry.path.rpartition("/")[0], []).append(entry)
+        folder, _, name = entry.path.rpartition("/")
+        found.setdefault(folder, []).append((name, entry))
     return found
 
 

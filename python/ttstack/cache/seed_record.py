@@ -6,21 +6,25 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
 
 from ttstack.cache.errors import CacheError
 from ttstack.cache.manifest import inside
 from ttstack.cache.marker import is_key, write_beside
-from ttstack.cache.strict import Fields, parse_object, read_bytes
-from ttstack.cache.transfer import Method
+from ttstack.cache.strict import parse_object, read_bytes, shaped
 from ttstack.cache.types import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+Method = Literal["reflink", "hardlink", "copy"]
+"""How a file is put into another cache."""
+
 SEEDS = ".ttx-seeds.json"
 LIMIT = 256 << 20  # bytes, as a manifest
+
+SHAPE: dict[str, type] = {"schema": int, "source": str, "samples": dict, "files": list}
 
 SAMPLES = 64
 """Of so many files some content is kept, as a writer that puts times back leaves size and time as they were."""
@@ -30,8 +34,7 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _METHODS = frozenset(get_args(Method))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One file that was put. ``inode`` is the one it has in the cache that was seeded."""
 
     path: str
@@ -70,9 +73,8 @@ def sample(folder: int, name: str) -> str:
 
 def write_record(folder: Path, source: str, rows: Sequence[Row], samples: Mapping[str, str]) -> None:
     """Write down what was put into a cache. Raises CacheError."""
-    lines = ",\n".join(json.dumps([row.path, row.method, row.inode, row.size, row.mtime_ns]) for row in rows)
-    head = f'{{"schema": {SCHEMA}, "source": {json.dumps(source)}, "samples": {json.dumps(dict(samples))}'
-    write_beside(folder / SEEDS, f'{head}, "files": [\n{lines}\n]}}\n'.encode())
+    table = {"schema": SCHEMA, "source": source, "samples": dict(samples), "files": rows}
+    write_beside(folder / SEEDS, f"{json.dumps(table)}\n".encode())
 
 
 def read_record(folder: Path) -> Record | None:
@@ -81,13 +83,11 @@ def read_record(folder: Path) -> Record | None:
     if found is None:
         return None
     where = folder / SEEDS
-    fields = Fields(parse_object(found.data, where), where)
-    fields.schema(SCHEMA)
-    source, samples, rows = fields.text("source"), fields.table("samples"), fields.array("files")
-    fields.end()
+    table = shaped(parse_object(found.data, where), SHAPE, where)
+    source, samples = table["source"], table["samples"]
     if not is_key(source) or not all(isinstance(value, str) for value in samples.values()):
         raise CacheError(f"{where} does not say from where and what")
-    return Record(source, tuple(_row(row, where) for row in rows), samples)
+    return Record(source, tuple(_row(row, where) for row in table["files"]), samples)
 
 
 def _row(row: object, where: Path) -> Row:

@@ -11,20 +11,20 @@ import fcntl
 import os
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ttstack.cache.errors import CacheError
+from ttstack.cache.seed_record import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ttstack.cache.types import FileEntry
-
-Method = Literal["reflink", "hardlink", "copy"]
 
 FICLONE = 0x40049409
 """_IOW(0x94, 9, int), ioctl_ficlone(2); Python has no name for it."""
 
+_OFTEN = 256  # links between two reports of bytes
 CHUNK = 64 << 20  # bytes at a time, so that the progress of a large file is seen
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _MAKE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT | os.O_EXCL
@@ -49,40 +49,60 @@ class Transfer:
         self._reflink, self._hardlink = True, by_rename
         self._advance = advance
 
-    def put(self, source: int, target: int, name: str, entry: FileEntry) -> tuple[Method, int]:
-        """Put the file ``name`` of one open folder into another; return how, and its inode there.
+    @property
+    def links(self) -> bool:
+        """Whether files are put by giving them a second name."""
+        return self._hardlink and not self._reflink
 
-        Raises CacheError when it is not the file that the manifest tells of, OSError when there is no room or no right.
+    def put_all(self, source: int, target: int, files: Sequence[tuple[str, FileEntry]], done: list[Row]) -> None:
+        """Put files, by name, of one open folder into another; each that is put is added to ``done``.
+
+        Raises CacheError when one is not what the manifest tells of, OSError when there is no room or no right.
         """
+        at = 0
+        while at < len(files):
+            if self.links:
+                at += self._link_all(source, target, files[at : at + _OFTEN], done)
+            if at < len(files):
+                done.append(self._put(source, target, *files[at]))
+                at += 1
+
+    def _put(self, source: int, target: int, name: str, entry: FileEntry) -> Row:
         if self._reflink:
             inode = self._fill(source, target, name, entry, _clone)
             if inode is not None:
                 self._advance(entry.size)
-                return "reflink", inode
+                return Row(entry.path, "reflink", inode, entry.size, entry.mtime_ns)
             self._reflink = False
-        if self._hardlink:
-            inode = self._link(source, target, name, entry)
-            if inode is not None:
-                return "hardlink", inode
+        linked: list[Row] = []
+        if self._hardlink and self._link_all(source, target, [(name, entry)], linked):
+            return linked[0]
         inode = self._fill(source, target, name, entry, self._copy)
         if inode is None:
             raise CacheError(f"{entry.path} can be put there by no method")
-        return "copy", inode
+        return Row(entry.path, "copy", inode, entry.size, entry.mtime_ns)
 
-    def _link(self, source: int, target: int, name: str, entry: FileEntry) -> int | None:
-        try:
-            os.link(name, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
-        except OSError as error:
-            self._hardlink = error.errno in _NOT_THIS_FILE
-            if self._hardlink or error.errno in _NO_LINK:
-                return None
-            raise
-        seen = os.stat(name, dir_fd=target, follow_symlinks=False)
-        if not same(seen, entry):
-            os.unlink(name, dir_fd=target)
-            raise changed(entry)
-        self._advance(entry.size)
-        return seen.st_ino
+    def _link_all(self, source: int, target: int, files: Sequence[tuple[str, FileEntry]], done: list[Row]) -> int:
+        """Link files until one cannot be; return how many were. One loop: caches have tens of thousands of files."""
+        link, stat_of, regular = os.link, os.stat, stat.S_ISREG
+        size = 0
+        for at, (name, entry) in enumerate(files):
+            try:
+                link(name, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+            except OSError as error:
+                self._hardlink = error.errno in _NOT_THIS_FILE
+                if not self._hardlink and error.errno not in _NO_LINK:
+                    raise
+                self._advance(size)
+                return at
+            seen = stat_of(name, dir_fd=target, follow_symlinks=False)
+            if seen.st_size != entry.size or seen.st_mtime_ns != entry.mtime_ns or not regular(seen.st_mode):
+                os.unlink(name, dir_fd=target)
+                raise changed(entry)
+            done.append(Row(entry.path, "hardlink", seen.st_ino, entry.size, entry.mtime_ns))
+            size += entry.size
+        self._advance(size)
+        return len(files)
 
     def _fill(
         self, source: int, target: int, name: str, entry: FileEntry, pour: Callable[[int, int, FileEntry], bool]
