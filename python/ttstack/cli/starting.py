@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ttstack.cli.arms import add_arm, asked_for, engine_program
 from ttstack.cli.command import add_json, note
-from ttstack.errors import UsageError
+from ttstack.errors import TtxError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -73,6 +73,8 @@ def prepare(
     engine_command = engine_program(asked)
     if context.verbose:
         _echo(asked, engine_command)
+    if not simulated:
+        _warn_of_hugepages(places)
     return (
         asked,
         places,
@@ -85,6 +87,19 @@ def prepare(
             legacy=None if simulated else legacy_place(os.environ),
         ),
     )
+
+
+def _warn_of_hugepages(places: Places) -> None:
+    """Say that the host's cards lack hugepages: an engine says so late, and not in these words."""
+    from ttstack.cli.hosts import lacking_hugepages  # noqa: PLC0415 - see the module
+    from ttstack.host.cards import inventory  # noqa: PLC0415
+
+    try:
+        lacking = lacking_hugepages(inventory(places.roots), places.roots)
+    except TtxError:
+        return  # cards that cannot be read are refused in a moment, with a record
+    if lacking:
+        note(f"ttx: {lacking}")
 
 
 def _echo(asked: Asked, engine_command: Sequence[str] | None) -> None:
