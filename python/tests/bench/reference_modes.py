@@ -210,6 +210,7 @@ MODES = {
     "counts_ahead": Mode(
         "counts more in its chunks than in its usage", lambda a: extra(a, _COUNTED_AHEAD), Void.MISCOUNT
     ),
+    "more_ids": Mode("tells more ids than tokens", lambda a: streams.ids(a, 2), Void.MISCOUNT),
     "undercounts": Mode(
         "tells fewer tokens than it sent",
         lambda a: [head(), *tokens(replace(a, counts=False)), *tail(a, 1)],

@@ -133,13 +133,13 @@ def empty_text(asked: Asked) -> list[Step]:
     return [head(), *steps, *tail(asked)]
 
 
-def ids(asked: Asked) -> list[Step]:
-    """The first token shows no text, but its id is there."""
+def ids(asked: Asked, each: int = 1) -> list[Step]:
+    """The first token shows no text, but its id is there; ``each``: how many ids are told for a token."""
     blind = replace(asked, counts=False)
     steps = []
     for number in range(asked.tokens):
         value = chunk(blind, "" if number == 0 else WORD, number + 1, None if number < asked.tokens - 1 else "length")
-        value["choices"][0]["token_ids"] = [number]  # type: ignore[index]
+        value["choices"][0]["token_ids"] = [number] * each  # type: ignore[index]
         steps.append(Step(asked.at(number), frame(event(value)), 1, shown=True))
     return [head(), *steps, *tail(asked)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from reference_modes import MODES
 from reference_server import Server, Truth
+from reference_streams import WORD
 from virtual_loop import run
 
 from ttstack.bench.client.endpoint import Endpoint
@@ -44,6 +45,12 @@ def test_true_values_are_measured(name: str, api: Api) -> None:
     assert len(log) == 2
     for result, truth in zip(found.results, log, strict=True):
         compare(result, truth, found.began)
+
+
+def test_reasoning_is_read_once_and_apart_from_the_text() -> None:
+    found, _ = run(measured("reasoning", Api.CHAT, 1))
+    (result,) = found.results
+    assert (result.reasoning, result.text) == ("hm" * (TOKENS // 2), WORD * (TOKENS // 2))
 
 
 def compare(result: Result, truth: Truth, began: float) -> None:

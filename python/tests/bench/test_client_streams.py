@@ -215,3 +215,19 @@ def test_a_body_that_broke_off_is_read_as_far_as_it_came() -> None:
     assert (wire.body().data, wire.body().reach) == (b"abcdefgh", [2, 8, 8])
     assert wire.fault is not None
     assert wire.fault.reason is VoidReason.DROPPED
+
+
+@pytest.mark.parametrize(
+    ("made", "finish", "reason"),
+    [
+        (9, "stop", None),
+        (2, "length", None),
+        (10, "stop", VoidReason.OUTPUT_LENGTH),
+        (2, None, VoidReason.FINISH_REASON),
+    ],
+)
+def test_a_length_that_is_not_forced(made: int, finish: str | None, reason: VoidReason | None) -> None:
+    values = [value("a", made, chat=False), value("b", made, chat=False, finish=finish)]
+    data = b"".join(frame(f"data: {json.dumps(each)}\n\n".encode()) for each in values)
+    void = result_of(taken(HEAD + data + frame(b"data: [DONE]\n\n") + b"0\r\n\r\n", [])).void
+    assert (void and void.reason) == reason
