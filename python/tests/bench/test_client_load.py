@@ -192,6 +192,12 @@ def test_asks_that_make_no_request_are_errors() -> None:
         assert told.value.reason == "request"
 
 
+def test_a_hit_of_the_cache_is_no_fault_where_it_is_what_is_measured() -> None:
+    found, _, _ = run(loaded([replace(ASK, may_hit_cache=True), ASK], Closed(1), mode="cached"))
+    assert [result.void and result.void.reason for result in found.results] == [None, VoidReason.CACHE_HIT]
+    assert not found.may_hit_cache
+
+
 def test_the_servers_own_count_of_cache_hits_voids_what_told_nothing() -> None:
     found, _, _ = run(loaded([ASK] * 2, Closed(1)))
     told = with_cache_hits(found, 64)

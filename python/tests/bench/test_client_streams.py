@@ -190,6 +190,12 @@ def test_heads() -> None:
         assert read_head(bad) is None
 
 
+def test_two_lengths_are_none() -> None:
+    head = read_head(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4")
+    assert head is not None
+    assert head.headers == {"content-length": "3, 4"}
+
+
 def test_a_connection_is_kept_only_after_a_whole_answer_with_nothing_behind_it() -> None:
     body = frame(b"data: [DONE]\n\n") + b"0\r\n\r\n"
     assert taken(HEAD + body, []).reusable
@@ -202,7 +208,9 @@ def test_a_connection_is_kept_only_after_a_whole_answer_with_nothing_behind_it()
     assert not taken(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd", []).reusable
 
 
-@pytest.mark.parametrize("data", [b"zz\r\n", b"-1\r\n", b"0x1\r\n", b"1_0\r\n", b"3\r\nabcde", b"1" * 5000, b"\r\n"])
+@pytest.mark.parametrize(
+    "data", [b"zz\r\n", b"3\r\nabcde0", b"-1\r\n", b"0x1\r\n", b"1_0\r\n", b"3\r\nabcde", b"1" * 5000, b"\r\n"]
+)
 def test_chunks_that_are_none(data: bytes) -> None:
     wire = taken(HEAD + frame(b": hm\n\n") + data + b"\r\n\r\n", [])
     assert wire.fault is not None
@@ -231,3 +239,11 @@ def test_a_length_that_is_not_forced(made: int, finish: str | None, reason: Void
     data = b"".join(frame(f"data: {json.dumps(each)}\n\n".encode()) for each in values)
     void = result_of(taken(HEAD + data + frame(b"data: [DONE]\n\n") + b"0\r\n\r\n", [])).void
     assert (void and void.reason) == reason
+
+
+def test_byte_by_byte_an_event_has_the_time_of_its_last_byte() -> None:
+    parts = [f"data: {json.dumps(value('a', made, chat=False))}\n\n".encode() for made in (1, 2, 3)]
+    data = HEAD + b"".join(map(frame, parts))
+    ends = [data.index(part) + len(part) for part in parts]
+    result = result_of(taken(data, list(range(1, len(data)))))
+    assert [chunk.at for chunk in result.chunks] == [end - 1 for end in ends], "the n-th byte has the time n"
