@@ -24,6 +24,7 @@ class Mode(NamedTuple):
     void: Void | None = None
     says: str = "TTFT, TPOT and each chunk's time are the true ones"
     chat: bool = False  # only there
+    once: bool = False  # a connection's second request is answered by closing it
 
 
 def usage_in_last(asked: Asked) -> list[Step]:
@@ -167,6 +168,7 @@ MODES = {
     "closes": Mode(
         "closes a kept connection after each answer and does not say so", lambda a: [*pace(a), Step(a.end, CLOSE)]
     ),
+    "once": Mode("keeps a connection, and closes it when the next request comes", pace, once=True),
     "says_close": Mode(
         "says `Connection: close`, and closes",
         lambda a: [head(0, "Connection: close"), *pace(a)[1:], Step(a.end, CLOSE)],

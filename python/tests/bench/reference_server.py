@@ -20,7 +20,7 @@ from reference_streams import ABORT, CLOSE, Asked, Pace
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from reference_streams import Step
@@ -48,7 +48,7 @@ class Reference(asyncio.Protocol):
         self._server = server
         self._number = 0
         self._data = bytearray()
-        self._busy = False
+        self._busy = self._served = False
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -56,6 +56,7 @@ class Reference(asyncio.Protocol):
         self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._server.connections += 1
+        self._server.say = transport.write
         self._number = self._server.connections
 
     def connection_lost(self, _exc: Exception | None) -> None:
@@ -80,6 +81,10 @@ class Reference(asyncio.Protocol):
         if not body:
             self._plain(name, path)
             return
+        if MODES[name].once and self._served:
+            self._transport.close()
+            return
+        self._served = True
         told = json.loads(body)
         chat, prompt = path.endswith("/chat/completions"), told.get("prompt", "")
         asked = Asked(
@@ -140,6 +145,7 @@ class Server:
         self.log: list[Truth] = []
         self.heads: list[bytes] = []
         self.connections = 0
+        self.say: Callable[[bytes], None]  # to the last client that came
         self._context = context
         self._made: dict[tuple[str, Asked], list[Step]] = {}
 

@@ -107,6 +107,19 @@ def test_a_kept_connection_that_was_closed_is_replaced_and_the_request_timed_ane
     assert all(result.resent <= 1 for result in found.results)
 
 
+def test_a_connection_that_says_something_unasked_is_not_used_again() -> None:
+    async def work() -> tuple[LoadResult, int]:
+        async with Server() as server:
+            asyncio.get_running_loop().call_later(0.3, lambda: server.say(b"HTTP/1.1 408 Request Timeout\r\n\r\n"))
+            asks = [ASK] * 2
+            endpoint = Endpoint.of(f"{server.url}/pace")
+            return await load(endpoint, asks, Open(2, "constant", connections=1), LIMITS), server.connections
+
+    found, connections = run(work())
+    assert [result.void for result in found.results] == [None, None]
+    assert connections == 2
+
+
 def test_a_new_connection_without_an_answer_is_not_asked_again() -> None:
     found, log, _ = run(loaded([ASK], Closed(1), mode="mute"))
     assert found.voids == {VoidReason.DROPPED: 1}

@@ -43,6 +43,7 @@ def test_true_values_are_measured(name: str, api: Api) -> None:
     found, log = run(measured(name, api, 2))
     assert [result.void for result in found.results] == [None, None]
     assert len(log) == 2
+    assert [result.resent for result in found.results] == [0, name == "once"]
     for result, truth in zip(found.results, log, strict=True):
         compare(result, truth, found.began)
 

@@ -221,6 +221,7 @@ def test_chunks_that_are_none(data: bytes) -> None:
 def test_a_body_that_broke_off_is_read_as_far_as_it_came() -> None:
     wire = taken(HEAD + b"6\r\nabcdef\r\n6\r\ngh", [len(HEAD) + 5])
     assert (wire.body().data, wire.body().reach) == (b"abcdefgh", [2, 8, 8])
+    assert taken(HEAD + b"3\r\nabc\r", []).body().data == b"abc"
     assert wire.fault is not None
     assert wire.fault.reason is VoidReason.DROPPED
 
