@@ -184,7 +184,8 @@ class Supervisor:
             if self.state.phase == "booting":
                 step = later_step(step, line)
                 self.converting = self.converting or BUILDING in line
-            found = found or failure_in(line, serving=self.state.phase == "ready")
+            if found is None or found.reason == "engine_failed":  # the lines after that one say why
+                found = failure_in(line, serving=self.state.phase == "ready") or found
         if step != self.state.step:
             self._set(step=step)
         return found
@@ -192,6 +193,9 @@ class Supervisor:
     def _stop(self, engine: Engine, ending: Ending) -> None:
         if ending.reason == "engine_failed":
             self._wait(engine, _LAST_WORDS_S)
+            with suppress(OSError, TtxError):
+                why = self._read_log()
+                ending = Ending(why.reason, why.text) if why and why.reason != "engine_failed" else ending
         # The order matters: whatever cannot be written must not keep the engine from being stopped.
         if not engine.clear():
             grace = self.plan.launch.stop_grace_s + engine.margin_s
