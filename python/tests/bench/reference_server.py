@@ -82,6 +82,7 @@ class Reference(asyncio.Protocol):
             self._plain(name, path)
             return
         if MODES[name].once and self._served:
+            self._transport.write(self._server.again)
             self._transport.close()
             return
         self._served = True
@@ -145,6 +146,7 @@ class Server:
         self.log: list[Truth] = []
         self.heads: list[bytes] = []
         self.connections = 0
+        self.again = b""  # what a connection's second request gets in the mode "once", before it is closed
         self.say: Callable[[bytes], None]  # to the last client that came
         self._context = context
         self._made: dict[tuple[str, Asked], list[Step]] = {}

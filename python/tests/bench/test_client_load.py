@@ -13,10 +13,13 @@ from virtual_loop import run
 
 from ttstack.bench.client import wire
 from ttstack.bench.client.endpoint import Endpoint
+from ttstack.bench.client.intake import Intake
 from ttstack.bench.client.load import load, run_load, schedule, with_cache_hits
 from ttstack.bench.client.prompts import PLAIN, fresh_prompt
-from ttstack.bench.client.stats import lag_of
+from ttstack.bench.client.result import Taken
+from ttstack.bench.client.stats import Watch, lag_of, no_collection
 from ttstack.bench.client.types import Api, Ask, Closed, Lag, Limits, LoadResult, Open, Result, VoidReason
+from ttstack.bench.client.wire import Wire
 from ttstack.bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -107,6 +110,17 @@ def test_a_kept_connection_that_was_closed_is_replaced_and_the_request_timed_ane
     assert all(result.resent <= 1 for result in found.results)
 
 
+def test_a_request_that_was_begun_to_be_answered_is_not_sent_again() -> None:
+    async def work() -> LoadResult:
+        async with Server() as server:
+            server.again = b"HTTP/1.1 200"
+            return await load(Endpoint.of(f"{server.url}/once"), [ASK] * 2, Closed(1), LIMITS)
+
+    found = run(work())
+    assert [result.resent for result in found.results] == [0, 0]
+    assert found.voids == {VoidReason.NOT_HTTP: 1}
+
+
 def test_a_connection_that_says_something_unasked_is_not_used_again() -> None:
     async def work() -> tuple[LoadResult, int]:
         async with Server() as server:
@@ -164,6 +178,16 @@ def test_bytes_that_pile_up_are_read_early(monkeypatch: pytest.MonkeyPatch) -> N
     assert [result.number for result in found.results] == list(range(6))
     assert len(found.valid) == 6
 
+    async def left(bytes_read: int) -> int:
+        intake = Intake("", None)
+        read = Wire()
+        read.took(bytes_read)
+        intake.take(Taken(ASK, 0, 0.0, read))
+        await asyncio.sleep(1)
+        return len(intake._over)
+
+    assert (run(left(900)), run(left(1100))) == (1, 0)
+
 
 def test_a_server_that_is_not_there_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -198,6 +222,8 @@ def test_asks_that_make_no_request_are_errors() -> None:
     for ask in (
         replace(ASK, prompt=()),
         replace(ASK, api=Api.CHAT),
+        replace(ASK, api=Api.CHAT, prompt=({"role": "user", "content": "a"}, 5)),
+        replace(ASK, prompt=({"role": "user", "content": "a"}, 5)),
         replace(ASK, extra={"a": float("nan")}),
     ):
         with pytest.raises(BenchError) as told:
@@ -234,6 +260,15 @@ def test_a_busy_client_speaks_against_its_own_numbers() -> None:
     assert replace(fine, lag=Lag(0, 0.006, 1, 9)).against == ("the client's loop was 6.0 ms late (p99)",)
 
 
+def test_a_loop_that_does_not_come_back_is_late_all_the_same() -> None:
+    async def work() -> Lag:
+        watch = Watch(asyncio.get_running_loop())
+        asyncio.get_running_loop()._virtual.now += 1.0  # type: ignore[attr-defined]
+        return watch.stop()[0]
+
+    assert run(work()) == Lag(*[pytest.approx(0.95)] * 3, 1)
+
+
 def test_lag_is_what_was_seen() -> None:
     assert lag_of([0.3, 0.1, 0.2]) == Lag(0.2, 0.3, 0.3, 3)
     assert lag_of([number / 1000 for number in range(200)]) == Lag(0.099, 0.197, 0.199, 200)
@@ -244,6 +279,8 @@ def test_a_real_loop_measures_and_leaves_the_collector_as_it_was() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     gc.enable()
+    with no_collection():
+        assert not gc.isenabled()
     with pytest.raises(BenchError):
         run_load(Endpoint("127.0.0.1", port), [ASK], Closed(1), Limits(connect_s=1))
     assert gc.isenabled()

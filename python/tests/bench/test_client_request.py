@@ -72,6 +72,7 @@ def test_the_bytes_of_a_request() -> None:
     }
     assert f"Content-Length: {len(body)}" in lines
     assert json.loads(body)["prompt"] == "日本"
+    assert b"Authorization" not in ask_bytes(Endpoint("h", 80), Ask("m", "a", 8))
 
 
 @contextmanager

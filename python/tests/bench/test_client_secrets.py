@@ -59,9 +59,10 @@ def test_a_token_that_no_header_can_hold_is_refused_and_not_repeated() -> None:
         with pytest.raises(BenchError, match="token has characters") as told:
             Endpoint.of("http://h", token)
         assert token not in str(told.value)
-    with pytest.raises(BenchError) as told:
-        Endpoint.of("http://s3cret@h")
-    assert "s3cret" not in str(told.value)
+    for url in ("http://s3cret@h", "http://:s3cret@h"):
+        with pytest.raises(BenchError) as told:
+            Endpoint.of(url)
+        assert "s3cret" not in str(told.value)
 
 
 def test_a_certificate_that_nobody_signed_is_refused() -> None:

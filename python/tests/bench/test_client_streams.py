@@ -51,7 +51,7 @@ def result_of(wire: Wire) -> Result:
 def value(text: str, made: int | None, *, chat: bool, finish: str | None = None) -> dict[str, object]:
     piece: dict[str, object] = {"delta": {"content": text}} if chat else {"text": text}
     usage = None if made is None else {"prompt_tokens": 3, "completion_tokens": made, "total_tokens": made + 3}
-    return {"id": "100%", "choices": [{"index": 0, **piece, "finish_reason": finish}], "usage": usage}
+    return {"id": "100%", "choices": [{"index": 0, **piece, "finish_reason": finish}], "note": "5%", "usage": usage}
 
 
 @st.composite
@@ -153,7 +153,7 @@ def test_the_short_cut_is_taken_and_only_where_it_is_sure() -> None:
 
     assert made("b", 2) == "b"
     assert made("ü日", 2) == "ü日"
-    assert [made("b", 3), made("", 2), made('"', 2), made("\n", 2), made("b", 2, id="other")] == [None] * 5
+    assert [made("b", 3), made("", 2), made('"', 2), made("\n", 2), made("b", 2, id="101%")] == [None] * 5
     assert like.text_of(data.replace(b'"a"', b'"\xff"').replace(b": 1,", b": 2,").replace(b": 4}", b": 5}"), 2) is None
     assert like.text_of(data.replace(b'"a"', b'"\x01"').replace(b": 1,", b": 2,").replace(b": 4}", b": 5}"), 2) is None
     for odd in (
@@ -162,8 +162,19 @@ def test_the_short_cut_is_taken_and_only_where_it_is_sure() -> None:
         value("a", 1, chat=True) | {"timings": {"a": 1}},
         value("a", 1, chat=True) | {"note": "content"},
         value("a", 1, chat=True) | {"other": {"completion_tokens": 1}},
+        {"usage": value("a", 1, chat=True)["usage"]} | value("a", 1, chat=True),
     ):
         assert likeness_of(json.dumps(odd).encode(), odd, odd["choices"][0]) is None  # type: ignore[index]
+
+
+def test_tokens_that_no_chunk_brought_are_in_no_time() -> None:
+    values = [value("a", made, chat=False, finish="length") for made in (1, 2)]
+    last = {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 3}}
+    data = [frame(f"data: {json.dumps(each)}\n\n".encode()) for each in (*values, last)]
+    first = len(HEAD) + len(data[0])
+    whole = HEAD + b"".join(data) + frame(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+    result = result_of(taken(whole, [len(HEAD), first, first + len(data[1])]))
+    assert (result.void, result.counted, result.tpot_s) == (None, True, 1.0)
 
 
 @pytest.mark.parametrize(
