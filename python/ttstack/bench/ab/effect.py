@@ -1,7 +1,7 @@
 """From pairs of values to effects with intervals.
 
 The unit of replication is the pair of boots, never the request: requests of one server share its boot, its cache and
-its card. A pair's difference is that of the logarithms, so that effects are ratios and no unit matters. It is explained by
+its card. A pair's difference is that of the logarithms, so effects are ratios and no unit matters. It is explained by
 
     difference = treatment + card x (A on the first card: +1, else -1) + period x (A first: +1, else -1) + noise
 
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LEVEL = 0.95
+ROUNDING = 1e-9
+"""The least noise that is believed: below it a difference is one of how values were rounded, not of arms."""
 
 Side = Literal["first", "second", ""]
+Order = Literal["ab", "ba", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Pair:
     a: float
     b: float
     card: Side = ""
-    order: Literal["ab", "ba", ""] = ""
+    order: Order = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Effects:
     """What the pairs come to; None where something did not vary.
 
     ``treatment``: B against A; ``card``: second card against first; ``period``: later against earlier within a pair.
+    ``mixed`` names those that cannot be told from another one, as when A was on the same card in every pair: the
+    treatment then holds that of the cards as well.
     """
 
     n: int
@@ -67,6 +72,7 @@ class Effects:
     treatment: Effect
     card: Effect | None
     period: Effect | None
+    mixed: tuple[Literal["card", "period"], ...] = ()
     level: float = LEVEL
 
 
@@ -76,31 +82,37 @@ def effects(pairs: Sequence[Pair], level: float = LEVEL) -> Effects:
         raise ValueError("no pairs")
     if not all(0 < value < math.inf for pair in pairs for value in (pair.a, pair.b)):
         raise ValueError("a value that is not above 0 has no ratio")
-    differences = [math.log(pair.b / pair.a) for pair in pairs]
+    # Not the logarithm of the ratio: the ratio of two values may be too large or too small for a number.
+    differences = [math.log(pair.b) - math.log(pair.a) for pair in pairs]
     columns = {"treatment": [1.0] * len(pairs)}
-    # A on the first card means B on the second: the difference holds second - first, once.
-    for name, signs in (
-        ("card", [{"first": 1.0, "second": -1.0}.get(pair.card, 0.0) for pair in pairs]),
-        ("period", [{"ab": 1.0, "ba": -1.0}.get(pair.order, 0.0) for pair in pairs]),
-    ):
+    mixed: list[Literal["card", "period"]] = []
+    for name, signs in (("card", [_CARD[pair.card] for pair in pairs]), ("period", [_ORDER[p.order] for p in pairs])):
         if _adds(list(columns.values()), signs):
             columns[name] = signs
-    found, spread, df = _least_squares(list(columns.values()), differences)
-    made = {
-        name: _effect(value, None if spread is None else spread[at], df, level)
-        for at, (name, value) in enumerate(zip(columns, found, strict=True))
-    }
-    residual = _noise(list(columns.values()), found, differences, df)
-    return Effects(len(pairs), df, residual, made["treatment"], made.get("card"), made.get("period"), level)
+        elif any(signs):
+            mixed.append("card" if name == "card" else "period")
+    found, errors, noise = _least_squares(list(columns.values()), differences)
+    df = len(pairs) - len(columns)
+    made = {name: _effect(value, error, df, level) for name, value, error in zip(columns, found, errors, strict=True)}
+    return Effects(len(pairs), df, noise, made["treatment"], made.get("card"), made.get("period"), tuple(mixed), level)
+
+
+# A on the first card means B on the second: the difference holds second - first, once. So it is with the order.
+_CARD: dict[Side, float] = {"first": 1.0, "second": -1.0, "": 0.0}
+_ORDER: dict[Order, float] = {"ab": 1.0, "ba": -1.0, "": 0.0}
 
 
 def _effect(value: float, error: float | None, df: int, level: float) -> Effect:
     if error is None:
         return Effect(math.expm1(value), None, None, None)
     reach = t_quantile((1 + level) / 2, df) * error
-    exact = 0.0 if value else 1.0
-    p = 2 * (1 - t_probability(abs(value) / error, df)) if error > 0 else exact
-    return Effect(math.expm1(value), math.expm1(value - reach), math.expm1(value + reach), p)
+    p = 2 * (1 - t_probability(abs(value) / error, df))
+    return Effect(math.expm1(value), math.expm1(value - reach), _more(value + reach), p)
+
+
+def _more(value: float) -> float:
+    """Give the share; with one degree of freedom an interval may reach beyond what a number holds."""
+    return math.expm1(min(value, 700.0))
 
 
 def _adds(columns: list[list[float]], more: list[float]) -> bool:
@@ -108,7 +120,7 @@ def _adds(columns: list[list[float]], more: list[float]) -> bool:
     rest = more
     for column in _orthogonal(columns):
         rest = _without(rest, column)
-    return sum(value * value for value in rest) > 1e-9 * max(len(rest), 1)
+    return _product(rest, rest) > ROUNDING * len(rest)
 
 
 def _orthogonal(columns: list[list[float]]) -> list[list[float]]:
@@ -122,27 +134,36 @@ def _orthogonal(columns: list[list[float]]) -> list[list[float]]:
 
 
 def _without(column: list[float], other: list[float]) -> list[float]:
-    share = sum(map(float.__mul__, column, other)) / sum(value * value for value in other)
+    share = _product(column, other) / _product(other, other)
     return [value - share * taken for value, taken in zip(column, other, strict=True)]
 
 
-def _least_squares(columns: list[list[float]], y: list[float]) -> tuple[list[float], list[float] | None, int]:
-    """Fit; return the coefficients, their standard errors (None without degrees of freedom), and these degrees."""
-    from mpmath import fp  # noqa: PLC0415 - slow to import
+def _product(one: list[float], two: list[float]) -> float:
+    return math.fsum(map(float.__mul__, one, two))
 
-    gram = fp.matrix([[sum(map(float.__mul__, one, two)) for two in columns] for one in columns])
-    right = fp.matrix([sum(map(float.__mul__, column, y)) for column in columns])
-    inverse = fp.inverse(gram)
-    found = [float(value) for value in inverse * right]
+
+def _least_squares(columns: list[list[float]], y: list[float]) -> tuple[list[float], list[float | None], float | None]:
+    """Fit; return the coefficients, their standard errors and the noise; None for both without degrees of freedom."""
+    inverse = _inverse([[_product(one, two) for two in columns] for one in columns])
+    right = [_product(column, y) for column in columns]
+    found = [_product(row, right) for row in inverse]
     df = len(y) - len(columns)
-    noise = _noise(columns, found, y, df)
-    if noise is None:
-        return found, None, df
-    return found, [noise * math.sqrt(max(float(inverse[at, at]), 0.0)) for at in range(len(columns))], df
-
-
-def _noise(columns: list[list[float]], found: list[float], y: list[float], df: int) -> float | None:
     if df < 1:
-        return None
-    fitted = [sum(map(float.__mul__, row, found)) for row in zip(*columns, strict=True)]
-    return math.sqrt(sum((seen - made) ** 2 for seen, made in zip(y, fitted, strict=True)) / df)
+        return found, [None] * len(columns), None
+    fitted = [_product(list(row), found) for row in zip(*columns, strict=True)]
+    rest = [seen - made for seen, made in zip(y, fitted, strict=True)]
+    noise = max(math.sqrt(_product(rest, rest) / df), ROUNDING)
+    return found, [noise * math.sqrt(inverse[at][at]) for at in range(len(columns))], noise
+
+
+def _inverse(matrix: list[list[float]]) -> list[list[float]]:
+    """Invert a small positive definite matrix (Gauss and Jordan; such a one needs no exchange of rows)."""
+    size = len(matrix)
+    rows = [row + [float(at == other) for other in range(size)] for at, row in enumerate(matrix)]
+    for at in range(size):
+        rows[at] = [value / rows[at][at] for value in rows[at]]
+        for other in range(size):
+            if other != at:
+                share = rows[other][at]
+                rows[other] = [value - share * pivot for value, pivot in zip(rows[other], rows[at], strict=True)]
+    return [row[size:] for row in rows]
