@@ -54,11 +54,14 @@ def make_shelf(base: Path) -> None:
     make_model(base / "model", max_len=2048)
 
 
-def write_arm(base: Path, name: str, *faults: str, cards: str = "count = 1", **more: object) -> Path:
-    """Write an arm's file; ``more`` are the fields of ``ARM``."""
+def write_arm(
+    base: Path, name: str, *faults: str, cards: str = "count = 1", own_cache: bool = False, **more: object
+) -> Path:
+    """Write an arm's file; ``more`` are the fields of ``ARM``. All arms have one cache but those with ``own_cache``."""
     given = {"runtime": "process", "boot_timeout_s": 20, "stop_grace_s": 5, "boot_ms": 40, **more}
     args = f"sim-fault = {json.dumps(faults)}" if faults else ""
     pin = PINS[str(given["runtime"])]
     path = base / "arms" / f"{name}.toml"
-    path.write_text(ARM.format(**{"port": free_port(), "pin": pin, "args": args, "cards": cards, **given}))
+    text = ARM.format(**{"port": free_port(), "pin": pin, "args": args, "cards": cards, **given})
+    path.write_text(f'{text}[env.weights]\nTTX_TEST_BF4 = "{name}"\n' if own_cache else text)
     return path

@@ -89,10 +89,10 @@ class Host:
             os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(major, minor))
         (self.base / "host.json").write_text(json.dumps([self.runtime, self.numbers]))
 
-    def arm(self, name: str = "quick", *faults: str, cards: str = "count = 1", **more: object) -> Path:
+    def arm(self, name: str = "quick", *faults: str, **more: object) -> Path:
         """Write an arm's file."""
         given = {"runtime": self.runtime, "boot_timeout_s": 60, "stop_grace_s": 10, **more}
-        return write_arm(self.base, name, *faults, cards=cards, **given)
+        return write_arm(self.base, name, *faults, **given)  # type: ignore[arg-type]
 
     def execute(self, arm: Path, verb: Literal["run", "up"] = "run", **options: object) -> Result:
         """Run an arm in this process."""

@@ -63,7 +63,7 @@ def race(host: Host, card: str, arms: tuple[str, str]) -> dict[str, object]:
     codes: dict[str, int] = {}
 
     def reap() -> bool:
-        pid, status = os.waitpid(-1, os.WNOHANG)
+        pid, status = os.waitpid(-1, os.WNOHANG) if racers else (0, 0)
         if pid in racers:
             codes[racers.pop(pid)] = os.waitstatus_to_exitcode(status)
         return not racers

@@ -27,7 +27,7 @@ ROUNDS = int(os.environ.get("TTX_RACES", "200"))
 def _start(host: Host, card: Card, rounds: int) -> subprocess.Popen[str]:
     arms = [f"{side}{card.number}" for side in ("left", "right")]
     for arm in arms:
-        host.arm(arm, "hang:mesh", cards=f'ids = ["{card.bdf}"]')
+        host.arm(arm, "hang:mesh", cards=f'ids = ["{card.bdf}"]', own_cache=True)
     words = [sys.executable, racing.__file__, str(host.base), card.id, str(rounds), *arms]
     environ = {**os.environ, "PYTHONPATH": python_path()}
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environ)

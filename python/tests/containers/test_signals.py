@@ -85,7 +85,7 @@ def test_a_signal_at_any_moment_leaves_nothing(wide_host: Host) -> None:
     """As many runs side by side as there are cards; which of these a run gets is left to the slots."""
     seed = int(os.environ.get("TTX_SEED") or secrets.randbelow(1_000_000))
     print(f"TTX_SEED={seed}")  # noqa: T201 - pytest shows it when the test fails
-    arms = [wide_host.arm(f"quick{at}") for at in range(len(wide_host.numbers))]
+    arms = [wide_host.arm(f"quick{at}", own_cache=True) for at in range(len(wide_host.numbers))]
     begun = time.monotonic()
     whole = _start(wide_host, arms)
     assert [json.loads(ttx.communicate(timeout=120)[0])["text"] for ttx in whole] == [""] * len(arms)
