@@ -113,12 +113,18 @@ def test_a_kept_connection_that_was_closed_is_replaced_and_the_request_timed_ane
 def test_a_request_that_was_begun_to_be_answered_is_not_sent_again() -> None:
     async def work() -> LoadResult:
         async with Server() as server:
-            server.again = b"HTTP/1.1 200"
+            server.again = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\n: hm"
             return await load(Endpoint.of(f"{server.url}/once"), [ASK] * 2, Closed(1), LIMITS)
 
     found = run(work())
     assert [result.resent for result in found.results] == [0, 0]
-    assert found.voids == {VoidReason.NOT_HTTP: 1}
+    assert found.voids == {VoidReason.DROPPED: 1}
+
+
+def test_a_connection_whose_answer_never_ended_is_not_used_again() -> None:
+    found, _, connections = run(loaded([ASK] * 2, Closed(1), mode="silent"))
+    assert found.voids == {VoidReason.TIMEOUT: 2}
+    assert connections == 2
 
 
 def test_a_connection_that_says_something_unasked_is_not_used_again() -> None:
@@ -275,7 +281,6 @@ def test_lag_is_what_was_seen() -> None:
 
 
 def test_a_real_loop_measures_and_leaves_the_collector_as_it_was() -> None:
-    """One pass over the real clock: only order and sums are asserted."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     gc.enable()
