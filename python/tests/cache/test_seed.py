@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import errno
 import os
+import random
+import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from seed_kit import IN_NAME, INPUTS, INSIDE, NAMES, OLD, begin, complete, files_of, finish, with_env, write_files
+from seed_kit import (
+    IN_NAME,
+    INPUTS,
+    INSIDE,
+    NAMES,
+    OLD,
+    begin,
+    builder,
+    complete,
+    files_of,
+    finish,
+    with_env,
+    write_files,
+)
 
 from ttstack.cache import transfer
 from ttstack.cache.errors import CacheError, CacheRefusedError
@@ -462,3 +478,50 @@ def test_seeds_do_not_count_as_files_of_a_cache(linked: tuple[Path, Path]) -> No
     assert marker is not None
     assert key_of(BF4) == marker.key
     write_marker(linked[1], marker)
+
+
+# --- killed at any moment ---------------------------------------------------------------------------------------------
+
+
+def _killed_at(moment: int, action: Callable[[], object]) -> bool:
+    """Run it in a child that is killed as it calls its so manieth function written in C; False when it ended before."""
+    pid = os.fork()
+    if not pid:
+        left = moment
+
+        def watch(_frame: object, event: str, _argument: object) -> None:
+            nonlocal left
+            if event == "c_call":
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            sys.setprofile(watch)
+            action()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("by_rename", [True, False])
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_half_done_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_rename: bool
+) -> None:
+    _no_reflink(monkeypatch)
+    whole = complete(tmp_path, INPUTS)
+    content = files_of(whole)
+    moments = random.Random(7)  # noqa: S311 - any will do
+    killed = 0
+    for at in range(50):
+        target = begin(tmp_path, with_env(HEAD_BF4=str(at)), builder=builder(alive=False))
+        killed += _killed_at(moments.randrange(1, 450), lambda to=target: seed(whole, to, by_rename=by_rename))  # type: ignore[misc]
+        assert standing_of(target).standing == "abandoned"
+        for path, data in files_of(target).items():
+            assert path in content or "/.ttx-seed." in path
+            assert data == content.get(path, data)
+        assert (standing_of(whole).standing, files_of(whole)) == ("complete", content)
+    assert killed > 25
+    again = begin(tmp_path, with_env(MLP_BF4="1"))
+    assert seed(whole, again, by_rename=by_rename).files == len(content)
+    assert check_seeds(again).changed == ()

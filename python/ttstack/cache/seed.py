@@ -7,19 +7,19 @@ differ in nothing but variables of which the catalogue says that they go into th
 
 from __future__ import annotations
 
+import gc
 import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from ttstack.cache.errors import CacheError, CacheRefusedError
 from ttstack.cache.lock import KeyLock
 from ttstack.cache.manifest import read_manifest, scan
 from ttstack.cache.marker import read_marker
-from ttstack.cache.seed_record import Method, Row, sample, sampled, write_record
+from ttstack.cache.seed_record import SEEDS, Method, Row, sample, sampled, write_record
 from ttstack.cache.survey import survey
 from ttstack.cache.transfer import Transfer, give
 from ttstack.cache.verify import verify
@@ -131,16 +131,29 @@ def seed(
     if lock is None:
         raise CacheRefusedError(f"cache {source.name} is being built, so nothing can be taken from it")
     try:
-        marker, files = read_marker(source), read_manifest(source)
-        if marker is None or marker.state != "complete" or files is None:
-            raise CacheRefusedError(f"cache {source.name} is not complete, so nothing can be taken from it")
-        return _Seeding(source, target, files, progress).run(by_rename=by_rename)
+        with _no_collector():
+            marker, files = read_marker(source), read_manifest(source)
+            if marker is None or marker.state != "complete" or files is None:
+                raise CacheRefusedError(f"cache {source.name} is not complete, so nothing can be taken from it")
+            return _Seeding(source, target, files, progress).run(by_rename=by_rename)
     except OSError as error:
         raise CacheError(
             f"cannot seed {target.name} from {source.name}: {error.strerror}", reason="seed_failed"
         ) from error
     finally:
         os.close(lock)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Pause Python's garbage collector, which would walk tens of thousands of rows again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class _Seeding:
@@ -152,17 +165,18 @@ class _Seeding:
         self.source, self.target, self.progress = source, target, progress
         self.total = sum(entry.size for entry in files)
         self.done = 0
-        self.queue = deque(_by_folder(files).items())
+        self.places = _by_folder(files)
         some = _by_folder(files[:: sampled(len(files))])
         self.sampled = {folder: [name for name, _ in entries] for folder, entries in some.items()}
         self.rows: list[Row] = []
         self.samples: dict[str, str] = {}
         self.folders: list[str] = []
-        self.fault: BaseException | None = None  # of the thread that helps
 
     def run(self, *, by_rename: bool) -> SeedResult:
         try:
-            self._all(Transfer(by_rename=by_rename, advance=self._advance))
+            transfer = Transfer(by_rename=by_rename, advance=self._advance)
+            for folder, files in self.places.items():
+                self._folder(folder, files, transfer)
             write_record(self.target, self.source.name, self.rows, self.samples)
         except BaseException:
             self._undo()
@@ -172,38 +186,6 @@ class _Seeding:
         counts: Counter[Method] = Counter(row.method for row in self.rows)
         method = max(counts, key=lambda name: counts[name]) if counts else "copy"
         return SeedResult(self.source.name, method, len(self.rows), self.total, dict(counts))
-
-    def _all(self, transfer: Transfer) -> None:
-        """Put the first folder's files; links of the others are made by two at once, as each waits for the kernel."""
-        if self.queue:
-            self._folder(*self.queue.popleft(), transfer)
-        helper = None
-        if transfer.links and len(self.queue) > 1:
-            helper = Thread(target=self._help, name="seed", daemon=True)
-            helper.start()
-        try:
-            self._drain(transfer)
-        finally:
-            self.queue.clear()
-            if helper is not None:
-                helper.join()
-        if self.fault is not None:
-            raise self.fault
-
-    def _help(self) -> None:
-        try:
-            self._drain(Transfer(by_rename=True, advance=lambda _: None))
-        except BaseException as error:  # noqa: BLE001 - it is raised by the one who waits for this thread
-            self.fault = error
-            self.queue.clear()
-
-    def _drain(self, transfer: Transfer) -> None:
-        while True:
-            try:
-                folder, entries = self.queue.popleft()
-            except IndexError:
-                return
-            self._folder(folder, entries, transfer)
 
     def _folder(self, folder: str, files: list[tuple[str, FileEntry]], transfer: Transfer) -> None:
         with _opened(self.source, self.target, folder, self.folders) as (origin, place):
@@ -220,6 +202,8 @@ class _Seeding:
             self.progress(self.done, self.total)
 
     def _undo(self) -> None:
+        with suppress(OSError):
+            (self.target / SEEDS).unlink()
         for row in self.rows:
             with suppress(OSError):
                 (self.target / row.path).unlink()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
 
 from ttstack.cache.errors import CacheError
 from ttstack.cache.manifest import inside
-from ttstack.cache.marker import is_key, write_beside
+from ttstack.cache.marker import is_key
 from ttstack.cache.strict import parse_object, read_bytes, shaped
 from ttstack.cache.types import SCHEMA
 
@@ -30,6 +30,7 @@ SAMPLES = 64
 """Of so many files some content is kept, as a writer that puts times back leaves size and time as they were."""
 
 _PIECE = 65536  # bytes, of the beginning, the middle and the end
+_SMALL = 3 * _PIECE  # read whole
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _METHODS = frozenset(get_args(Method))
 
@@ -64,17 +65,24 @@ def sample(folder: int, name: str) -> str:
     try:
         size = os.fstat(handle).st_size
         digest = hashlib.sha256()
-        for at in (0, max(0, size // 2 - _PIECE // 2), max(0, size - _PIECE)):
-            digest.update(os.pread(handle, _PIECE, at))
+        pieces = ((size // 2 - _PIECE // 2, _PIECE), (size - _PIECE, _PIECE)) if size > _SMALL else ()
+        for at, length in ((0, _SMALL if not pieces else _PIECE), *pieces):
+            digest.update(os.pread(handle, min(size, length), at))
         return digest.hexdigest()
     finally:
         os.close(handle)
 
 
 def write_record(folder: Path, source: str, rows: Sequence[Row], samples: Mapping[str, str]) -> None:
-    """Write down what was put into a cache. Raises CacheError."""
+    """Write down what was put into a cache that has no such record. Raises OSError.
+
+    It is not waited for until it is on the disk, which would take all those files with it: a build does not outlive
+    its host.
+    """
     table = {"schema": SCHEMA, "source": source, "samples": dict(samples), "files": rows}
-    write_beside(folder / SEEDS, f"{json.dumps(table)}\n".encode())
+    handle = os.open(folder / SEEDS, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(handle, "wb") as file:
+        file.write(f"{json.dumps(table)}\n".encode())
 
 
 def read_record(folder: Path) -> Record | None:
