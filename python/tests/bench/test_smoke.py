@@ -3,18 +3,23 @@ from __future__ import annotations
 import pytest
 from bench_kit import MAX_LEN, serving
 
-from ttstack.bench.smoke import one_completion, plain_tokens, run_smoke, stop_within
-from ttstack.bench.suites import SUITES, find_suite
-from ttstack.errors import Exit, UsageError
+from ttstack.bench.client.endpoint import Endpoint
+from ttstack.bench.suites.session import Listener, Target
+from ttstack.bench.suites.smoke import Smoke, one_completion, plain_tokens, run_smoke, stop_within
+from ttstack.errors import UsageError
 from ttstack.records.types import Measured, MeasuredCheck
 
 NAMES = ["deterministic", "stop", "unicode", "long_prompt", "streaming", "exact_length", "oversize"]
 
 
+def measure(url: str, max_model_len: int | None = MAX_LEN, listener: Listener | None = None) -> Measured:
+    return run_smoke(Target(Endpoint.of(url), "m", max_model_len), Smoke(), listener or Listener())
+
+
 def test_a_right_server_passes_and_every_time_is_kept() -> None:
     heard: list[MeasuredCheck] = []
     with serving() as server:
-        result = run_smoke(server.url, "m", MAX_LEN, heard.append)
+        result = measure(server.url, listener=Listener(heard.append))
     assert result.ok, [check for check in result.checks if not check.ok]
     assert [check.name for check in result.checks] == NAMES
     assert heard == list(result.checks)
@@ -60,7 +65,7 @@ def test_a_right_server_passes_and_every_time_is_kept() -> None:
 )
 def test_each_fault_fails_its_check_and_no_other(wrong: str, check: str, said: str) -> None:
     with serving(wrong) as server:
-        result = run_smoke(server.url, "m", MAX_LEN)
+        result = measure(server.url)
     failed = [entry for entry in result.checks if not entry.ok]
     assert [entry.name for entry in failed] == [check]
     assert said in failed[0].detail
@@ -69,7 +74,7 @@ def test_each_fault_fails_its_check_and_no_other(wrong: str, check: str, said: s
 
 def test_void_requests_are_counted_and_leave_no_times() -> None:
     with serving("stream_error") as server:
-        result = run_smoke(server.url, "m", MAX_LEN)
+        result = measure(server.url)
     assert (result.void, result.requests) == (1, 11)
     assert "ttft_s" not in result.values
     assert len(result.values["request_s"]) == 7
@@ -77,7 +82,7 @@ def test_void_requests_are_counted_and_leave_no_times() -> None:
 
 def test_an_answer_without_text_is_no_answer() -> None:
     with serving("empty") as server:
-        result = run_smoke(server.url, "m", MAX_LEN)
+        result = measure(server.url)
         assert result.checks[0].detail == "the answer has no text"
         assert not one_completion(server.url, "m").ok
     assert not result.ok
@@ -86,7 +91,7 @@ def test_an_answer_without_text_is_no_answer() -> None:
 def test_a_server_that_is_gone_is_asked_once() -> None:
     with serving() as server:
         url = server.url
-    result = run_smoke(url, "m", MAX_LEN)
+    result = measure(url)
     assert [check.ok for check in result.checks] == [False] * len(NAMES)
     assert "cannot connect" in result.checks[0].detail
     assert all("not tried" in check.detail for check in result.checks[1:])
@@ -117,7 +122,7 @@ def test_the_stop_is_inside_the_text_and_its_first_place() -> None:
 
 def test_a_long_prompt_is_half_of_a_short_context() -> None:
     with serving() as server:
-        result = run_smoke(server.url, "m", 2000)
+        result = measure(server.url, 2000)
     assert next(check for check in result.checks if check.name == "long_prompt").expected == 1000
     assert len(set(plain_tokens(500))) == 97
     assert max(plain_tokens(5000)) < 256
@@ -129,10 +134,17 @@ def test_nothing_checked_is_not_ok() -> None:
     assert not Measured("smoke", ()).ok
 
 
-def test_suites_are_found_by_name() -> None:
-    assert find_suite("smoke") is SUITES["smoke"]
-    with pytest.raises(UsageError, match="did you mean smoke") as told:
-        find_suite("smokey")
-    assert told.value.exit_code == Exit.USAGE
-    with pytest.raises(UsageError, match="there are: smoke"):
-        find_suite("qqq")
+def test_a_server_whose_length_nobody_knows_is_not_measured() -> None:
+    with pytest.raises(UsageError, match="how many tokens"):
+        measure("http://127.0.0.1:1", None)
+
+
+def test_a_suite_ends_when_it_is_told_to() -> None:
+    class EndError(Exception):
+        pass
+
+    def end() -> None:
+        raise EndError
+
+    with pytest.raises(EndError):
+        measure("http://127.0.0.1:1", listener=Listener(interrupted=end))

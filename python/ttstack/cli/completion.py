@@ -131,7 +131,7 @@ def _recorded_runs(_prefix: str, args: argparse.Namespace) -> Iterator[str]:
 
 
 def _suites(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
-    from ttstack.bench.suites import SUITES  # noqa: PLC0415 - only for a line that asks for it
+    from ttstack.bench.suites.registry import SUITES  # noqa: PLC0415 - only for a line that asks for it
 
     return SUITES
 

@@ -92,6 +92,7 @@ def _cell(table: Mapping[str, Any]) -> Cell:
         stats={name: _plain(Stat, stat) for name, stat in table["stats"].items()},
         server=_samples(table["server"]),
         client=None if client is None else _plain(ClientSeen, client),
+        notes=tuple(table.get("notes", ())),
     )
 
 

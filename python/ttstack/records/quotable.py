@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ttstack.records.types import Identity, IdentityCheck
+
 if TYPE_CHECKING:
-    from ttstack.records.types import Identity, Measured, Outcome
+    from ttstack.records.types import Measured, Outcome
+
+NO_ARM = Identity((IdentityCheck("arm", ok=None),))
+"""The identity of a server that was measured as it was found: there is no arm that it could be held against."""
 
 
 def reasons_against(outcome: Outcome, identity: Identity | None, measured: Measured | None) -> tuple[str, ...]:
@@ -24,6 +29,8 @@ def reasons_against(outcome: Outcome, identity: Identity | None, measured: Measu
 def _of_identity(identity: Identity | None) -> list[str]:
     if identity is None or not identity.checks:
         return ["identity was not checked"]
+    if identity == NO_ARM:
+        return ["no arm: what was measured is not held against one"]
     refused = [f"identity: {check.name} is not as asked" for check in identity.checks if check.ok is False]
     unknown = [f"identity: {check.name} could not be told" for check in identity.checks if check.ok is None]
     return refused + unknown

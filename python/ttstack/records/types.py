@@ -53,6 +53,8 @@ class AskedRecord:
     argv: tuple[str, ...]  # the engine's command; a secret is never in it
     secrets: tuple[str, ...]  # names only
     suite: str  # "" when nothing is to be measured (``ttx up``)
+    settings: Mapping[str, Json] = field(default_factory=dict)  # of the suite, as they were asked for
+    url: str = ""  # the server that was measured, where there is no arm (``ttx bench``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,8 @@ class Cell:
     """One cell of a suite: one shape of load, measured several times.
 
     ``shape`` says the load (``prompt_tokens``, ``output_tokens``, ``concurrency``, ``pattern``, ...). ``values`` are
-    the raw samples, one for each valid request (or run); a name ends in its unit. ``reasons``: why it is void.
+    the raw samples, one for each valid request (or run); a name ends in its unit. ``reasons``: why it is void. A cell
+    with neither requests nor reasons was not measured.
     """
 
     name: str
@@ -199,6 +202,7 @@ class Cell:
     requests: int = 0
     voids: Mapping[str, int] = field(default_factory=dict)  # code of the reason -> requests
     client: ClientSeen | None = None
+    notes: tuple[str, ...] = ()  # what a reader must know; nothing against it. Of a cell that was not measured: why
 
     @property
     def valid(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttstack.bench.suites import find_suite
+from ttstack.bench.suites.registry import find_suite
 from ttstack.errors import Exit, RefusedError, TtxError, UsageError
 from ttstack.host.files import make_directory
 from ttstack.host.process import boot_id
@@ -51,7 +51,7 @@ def execute(asked: Asked, places: Places, options: Options, reporter: Reporter) 
     """
     argv = engine_argv(asked, options.engine_command)
     if options.verb == "run":
-        find_suite(options.suite)
+        find_suite(options.suite).read(options.settings)
     with Interrupts() as interrupts:
         run = new_run_id()
         folder = run_folder(places.state, run)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttstack.bench.errors import BenchError
 from ttstack.bench.http import Client
-from ttstack.bench.smoke import one_completion
+from ttstack.bench.suites.smoke import one_completion
 from ttstack.host import ports, process
 from ttstack.host.errors import HostError
 from ttstack.records.types import IdentityCheck

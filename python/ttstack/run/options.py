@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ttstack.host.types import Places
+    from ttstack.records.context import AbPlace
+    from ttstack.records.types import Json
     from ttstack.run.watch import Limits
 
 
@@ -21,6 +23,7 @@ class Options:
 
     verb: Literal["run", "up"]
     suite: str = "smoke"  # what ``run`` measures
+    settings: Mapping[str, Json] = field(default_factory=dict)  # of the suite, where they are not its defaults
     wait_s: float | None = 0
     engine_command: tuple[str, ...] | None = None  # in place of the engine's own program
     extra_env: Mapping[str, str] = field(default_factory=dict)

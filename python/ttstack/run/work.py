@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ttstack.arm.key import cache_key
-from ttstack.bench.suites import find_suite
 from ttstack.host.process import myself
 from ttstack.records.types import CardSeen, Identity, Phase
 from ttstack.run import preflight
@@ -24,6 +23,7 @@ from ttstack.run.identify import Subject, identify, sentence, title
 from ttstack.run.journal import Draft
 from ttstack.run.logscan import read_log
 from ttstack.run.plan import write_plan
+from ttstack.run.measuring import measure, target_of
 from ttstack.run.preparing import launch_of, plan_of
 from ttstack.run.ready import healthy
 from ttstack.run.runtime import find_runtime
@@ -225,14 +225,10 @@ class Work:
     def _measure(self) -> None:
         observed = self.draft.observed
         url = self._state().url
-        length = observed.max_model_len or 0
+        cards = () if self.slot is None else self.slot.cards
+        target = target_of(self.asked, self.places, cards, url, self.draft.observed.max_model_len)
         with self.interrupts.breaking():
-            measured = find_suite(self.options.suite)(
-                url,
-                self.asked.model.served_name,
-                length,
-                lambda check: self.reporter.check(check.name, ok=check.ok, detail="" if check.ok else check.detail),
-            )
+            measured = measure(target, self.options, self.reporter, self.interrupts.check)
         self.draft.measured = measured
         if not measured.ok:
             self._wait_if_dying(url)

@@ -23,10 +23,14 @@ from ttstack.bench.completion import (
 )
 from ttstack.bench.errors import BenchError
 from ttstack.bench.http import Client
+from ttstack.bench.suites.settings import setting
+from ttstack.errors import UsageError
 from ttstack.records.types import Measured, MeasuredCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ttstack.bench.suites.session import Listener, Target
 
 PROMPT = "Count upwards in words, one after the other: one two three"
 # Composed characters only (some tokenizers normalise to NFC) and no space before a stop (some decoders tidy those up).
@@ -44,24 +48,28 @@ _GONE = {"connect", "timeout"}  # reasons after which the other checks would onl
 Found = TypeVar("Found")
 
 
-def run_smoke(
-    base_url: str,
-    model: str,
-    max_model_len: int,
-    on_check: Callable[[MeasuredCheck], None] | None = None,
-    *,
-    timeout_s: float = 120.0,
-) -> Measured:
+@dataclass(frozen=True, slots=True)
+class Smoke:
+    """The suite's settings."""
+
+    timeout_s: float = setting(120.0, "of each request", least=0.001)
+
+
+def run_smoke(target: Target, settings: Smoke, listener: Listener) -> Measured:
     """Run all checks against a server, one request at a time.
 
-    ``max_model_len`` is in tokens, ``timeout_s`` bounds each request. Values: ``request_s`` of every completion,
-    ``ttft_s`` and ``chunk_at_s`` (time of each chunk with text) of the streamed one, and of it
-    ``streamed_tokens_per_s`` (usage's tokens over the time to the last byte).
+    Values: ``request_s`` of every completion, ``ttft_s`` and ``chunk_at_s`` (time of each chunk with text) of the
+    streamed one, and of it ``streamed_tokens_per_s`` (usage's tokens over the time to the last byte). Raises UsageError
+    when nobody says how long a request may be.
     """
-    smoke = _Smoke(Client.of(base_url, timeout_s), model, max_model_len)
+    if target.max_model_len is None:
+        hint = "say it: --max-model-len N"
+        raise UsageError("the server does not tell how many tokens it takes", hint=hint, reason="no_max_model_len")
+    smoke = _Smoke(Client(target.endpoint, settings.timeout_s), target.model, target.max_model_len)
     results: list[MeasuredCheck] = []
     gone = ""
     for name, check in _CHECKS.items():
+        listener.interrupted()
         if gone:
             result = MeasuredCheck(name, ok=False, detail=f"not tried, since {gone} had no answer")
         else:
@@ -71,10 +79,16 @@ def run_smoke(
                 result = MeasuredCheck(name, ok=False, detail=error.message)
                 gone = name if error.reason in _GONE else ""
         results.append(result)
-        if on_check is not None:
-            on_check(result)
-    values = {what: tuple(samples) for what, samples in smoke.values.items()}
-    return Measured("smoke", tuple(results), values, smoke.requests, smoke.void)
+        listener.check(result)
+    return Measured(
+        suite="smoke",
+        checks=tuple(results),
+        values={what: tuple(samples) for what, samples in smoke.values.items()},
+        requests=smoke.requests,
+        void=smoke.void,
+        settings={"timeout_s": settings.timeout_s},
+        outputs={} if smoke.reference is None else {"count": smoke.reference.text},
+    )
 
 
 def one_completion(base_url: str, model: str, *, timeout_s: float = 120.0) -> MeasuredCheck:
