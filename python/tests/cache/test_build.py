@@ -22,6 +22,7 @@ from ttstack.cache.registry import read_only
 from ttstack.cache.survey import standing_of, survey
 from ttstack.cache.types import MANIFEST, MARKER, REGISTRY, USED, Marker
 from ttstack.host.errors import HostError
+from ttstack.host.files import write_atomic
 from ttstack.run.link import python_path
 
 if TYPE_CHECKING:
@@ -95,6 +96,26 @@ def test_a_build_that_was_identified_is_complete_and_shared(tmp_path: Path, root
     assert read_only(root).expected_bytes(inputs_of()) == whole.bytes
     os.close(again.lock)
     os.close(copy)
+
+
+def test_its_files_are_on_the_disk_before_it_is_called_complete(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = begin(start_of(tmp_path), room)
+    fill(held.folder, files=3)
+    wanted = {path.stat().st_ino for path in (held.folder / "P150").iterdir()}
+    synced: set[int] = set()
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        if marker(root).state == "building":
+            synced.add(os.fstat(handle).st_ino)
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    settle.complete(root, KEY, RUN, held.lock)
+    assert wanted <= synced
+    os.close(held.lock)
 
 
 def leftover(folder: Path) -> None:
@@ -383,14 +404,14 @@ def test_a_disk_that_a_build_filled_still_takes_the_word_broken(
     held = begin(start_of(tmp_path), room)
     spare = held.folder / dirs.SPARE
     assert spare.stat().st_blocks * 512 >= 8192
-    real = dirs.write_marker
+    real = write_atomic
 
-    def full(folder: Path, given: Marker) -> None:
+    def full(path: Path, data: bytes) -> None:
         if spare.exists():
-            raise CacheError("full") from OSError(errno.ENOSPC, "No space left on device")
-        real(folder, given)
+            raise HostError("full") from OSError(errno.ENOSPC, "No space left on device")
+        real(path, data)
 
-    monkeypatch.setattr(dirs, "write_marker", full)
+    monkeypatch.setattr("ttstack.cache.marker.write_atomic", full)
     assert settle.fail(root, KEY, RUN, "no space left")
     assert (standing(root), marker(root).reason) == ("broken", "no space left")
     os.close(held.lock)

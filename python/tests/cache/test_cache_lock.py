@@ -75,6 +75,19 @@ def test_a_builders_lock_becomes_a_readers_in_all_its_copies(tmp_path: Path) -> 
     os.close(copy)
 
 
+def test_who_is_the_only_reader_is_told_and_keeps_the_lock(tmp_path: Path) -> None:
+    key = KeyLock(tmp_path, KEY)
+    first = took(key.shared())
+    assert lock.alone(tmp_path, first)
+    assert state(tmp_path, KEY) == "shared"
+    second = took(key.shared())
+    assert not lock.alone(tmp_path, first)
+    os.close(second)
+    assert state(tmp_path, KEY) == "shared"  # the first is still there
+    assert key.exclusive() is None
+    os.close(first)
+
+
 def test_nobody_gets_in_while_it_is_turned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = KeyLock(tmp_path, KEY)
     handle = took(key.exclusive())

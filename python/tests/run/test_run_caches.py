@@ -194,6 +194,28 @@ def test_a_build_whose_ttx_and_supervisor_were_killed_is_the_engines_then_the_ad
     assert world.clean()
 
 
+def test_a_supervisor_settles_the_build_of_a_ttx_that_was_killed(world: World) -> None:
+    world.arm("slow", "hang:kv", boot_timeout_s=600)
+    ttx = world.start("run", "slow")
+    wait_for(ttx, "boot: cache")
+    kill([ttx.pid])
+    ttx.communicate(timeout=60)
+    assert wait_until(world.clean, 30)
+    assert only(world).standing == "broken"
+    assert "ended without stopping it" in only(world).text
+
+
+def test_a_supervisor_settles_a_build_whose_engine_does_not_stop(world: World) -> None:
+    world.arm("slow", "hang:kv", "ignore-sigterm", boot_timeout_s=600, stop_grace_s=1)
+    ttx = world.start("run", "slow")
+    wait_for(ttx, "boot: cache")
+    kill([ttx.pid])
+    ttx.communicate(timeout=60)
+    assert wait_until(lambda: world.slots() == ["dirty", "free"], 30)
+    assert only(world).standing == "broken"
+    assert lock.state(world.places.cache, only(world).key) == "exclusive"
+
+
 def test_a_build_all_of_whose_processes_were_killed_is_abandoned_and_built_anew(world: World) -> None:
     world.arm("slow", "hang:kv", boot_timeout_s=600)
     ttx = world.start("run", "slow")
