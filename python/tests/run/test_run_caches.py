@@ -151,10 +151,11 @@ def test_two_runs_of_one_key_build_it_once_and_then_share_it(world: World) -> No
 
 
 def kill(pids: list[int]) -> None:
-    for pid in pids:
-        name = process.identify(pid)
-        if name is not None:
-            process.send(name, signal.SIGKILL)
+    """Kill all of them at once: none may see that another is gone."""
+    names = [name for pid in pids if (name := process.identify(pid)) is not None]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for name in names:
+            process.send(name, number)
 
 
 def test_an_engine_holds_its_cache_though_its_supervisor_is_gone(world: World) -> None:
