@@ -16,7 +16,7 @@ from ttstack.arm.shelf import Shelf
 from ttstack.cache import room
 from ttstack.cache.marker import read_marker, write_marker
 from ttstack.cache.types import MARKER, USED
-from ttstack.cli import uses
+from ttstack.cli import cache_sources
 from ttstack.cli.main import main
 from ttstack.host.filesystems import Filesystem, filesystem_of
 
@@ -68,8 +68,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         nowhere = tmp_path / "nowhere"
         return replace(found(context, places), run=absent, socket=nowhere, unit_folders=(), booted=nowhere)
 
-    found = uses.sources_for
-    monkeypatch.setattr(uses, "sources_for", sources)
+    found = cache_sources.sources_for
+    monkeypatch.setattr(cache_sources, "sources_for", sources)
     return tmp_path / "state/sim-host/cache"
 
 
