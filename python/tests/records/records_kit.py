@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ttstack
 from ttstack.records.build import closing, opening
+from ttstack.records.context import AbPlace, HostFacts, HostState, Tool
 from ttstack.records.statistics import summarise
+from ttstack.records.store import encode
 from ttstack.records.types import (
     AskedRecord,
     CacheAsked,
@@ -18,7 +21,6 @@ from ttstack.records.types import (
     CardSeen,
     Cell,
     ClientSeen,
-    HostFacts,
     Identity,
     IdentityCheck,
     Measured,
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
     from ttstack.records.types import Json
 
 OWNER = Owner(pid=4242, start=99, boot_id="b-1")
-HOST = HostFacts("cardhost", "b-1", "6.12.0", 2, "some cpu", 8_000_000_000, "3.11.2")
+STATE = HostState((0.5, 0.25, 0.125), 4_000_000_000, "performance", 900_000_000_000, clock_synchronised=True)
+HOST = HostFacts("cardhost", "b-1", "6.12.0", 2, "some cpu", 8_000_000_000, "3.11.2", STATE)
+TOOL = Tool("ttx", "0.1.0", "git", "/src/ttstack", "c" * 40, "d" * 64)
+AB = AbPlace("ab-1", 4, "tpot_s", other_outputs=False, pair=0, side="A", order="ab", position=0, attempt=0)
 IDENTITY = Identity((IdentityCheck("served_root", ok=True, expected="/m", found="/m"),))
 CELL = Cell(
     "prefill 1024",
@@ -51,7 +56,7 @@ MEASURED = Measured(
     settings={"seed": 7},
 )
 OBSERVED = Observed(
-    (CardSeen("a1", "0000:01:00.0", "/dev/tenstorrent/0"),),
+    (CardSeen("a1", "0000:01:00.0", "/dev/tenstorrent/0", "a1", "19.13.1.0", "2.10.1", "p150a", 0),),
     ("up",),
     "/m",
     4096,
@@ -79,7 +84,15 @@ def asked(arm: dict[str, Json] | None = None) -> AskedRecord:
 
 
 def open_line(run: str = "r-1", **change: Any) -> dict[str, Json]:  # noqa: ANN401 - any field
-    values = {"verb": "run", "arm": "sim", "asked": asked(), "owner": OWNER, "host": HOST, "simulated": True}
+    values = {
+        "verb": "run",
+        "arm": "sim",
+        "asked": asked(),
+        "owner": OWNER,
+        "host": HOST,
+        "simulated": True,
+        "tool": TOOL,
+    }
     return opening(run=run, **{**values, **change})
 
 
@@ -87,12 +100,20 @@ def close_line(run: str = "r-1", **change: Any) -> dict[str, Json]:  # noqa: ANN
     values = {
         "outcome": "ok",
         "exit_code": 0,
-        "phases": (Phase("boot", 1.5), Phase("measure", 0.25)),
+        "phases": (
+            Phase("boot", 1.5, "2026-01-31T23:59:59.123Z"),
+            Phase("measure", 0.25, "2026-02-01T00:00:00.623Z"),
+        ),
         "observed": OBSERVED,
         "identity": IDENTITY,
         "measured": MEASURED,
     }
     return closing(run=run, **{**values, **change})
+
+
+def written(line: dict[str, Json]) -> dict[str, Any]:
+    """Give a line as it is in the file, that is with its sum."""
+    return cast("dict[str, Any]", json.loads(encode(line)))
 
 
 def start_python(code: str, *args: str) -> subprocess.Popen[bytes]:

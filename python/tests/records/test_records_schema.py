@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from records_kit import CELL, HOST, IDENTITY, MEASURED, OBSERVED, OWNER, asked, close_line, open_line
+from records_kit import AB, CELL, HOST, IDENTITY, MEASURED, OBSERVED, OWNER, asked, close_line, open_line, written
 
 from ttstack.records import parse
 from ttstack.records.build import jsonable, new_run_id, timestamp
@@ -52,16 +52,16 @@ def _without(line: dict[str, Any], path: tuple[str | int, ...]) -> dict[str, Any
 
 
 def test_both_lines_are_of_the_schema() -> None:
-    assert violation(open_line(), strict=True) is None
-    assert violation(close_line(), strict=True) is None
+    assert violation(written(open_line()), strict=True) is None
+    assert violation(written(close_line()), strict=True) is None
     bare = close_line(
         outcome="refused", reason="busy", exit_code=3, phases=(), observed=None, identity=None, measured=None
     )
-    assert violation(bare, strict=True) is None
+    assert violation(written(bare), strict=True) is None
 
 
 def test_every_field_is_required_and_no_other_is_written() -> None:
-    for line in (open_line(), close_line()):
+    for line in (written(open_line(ab=AB)), written(close_line())):
         paths = _paths(line)
         assert len(paths) > 25
         for path in paths:
@@ -70,26 +70,21 @@ def test_every_field_is_required_and_no_other_is_written() -> None:
         assert violation({**line, "extra": 1}, strict=False) is None
 
 
-def test_a_line_of_before_the_cells_is_read_with_none() -> None:
-    old = close_line()
-    measured: Any = old["measured"]
-    old["measured"] = {key: value for key, value in measured.items() if key not in {"cells", "settings", "outputs"}}
-    assert violation(old, strict=True)
-    assert violation(old, strict=False) is None
-    read = parse.closed(old).measured
-    assert read is not None
-    assert (read.cells, read.settings, read.outputs) == ((), {}, {})
-
-
-def test_a_line_of_before_the_work_on_caches_is_read_with_none() -> None:
-    old = close_line()
-    observed: Any = old["observed"]
-    old["observed"] = {key: value for key, value in observed.items() if key != "cache_work"}
-    assert violation(old, strict=True)
-    assert violation(old, strict=False) is None
-    read = parse.closed(old).observed
-    assert read is not None
-    assert read.cache_work is None
+@pytest.mark.parametrize("line", [written(open_line(ab=AB)), written(close_line())], ids=["open", "close"])
+def test_a_line_of_before_a_field_was_added_is_read_with_its_default(line: dict[str, Any]) -> None:
+    added = [path for path in _paths(line) if violation(_without(line, path), strict=False) is None]
+    names = {path[-1] for path in added}
+    assert names >= ({"ab", "sum", "state", "commit"} if line["kind"] == "open" else {"start", "inner", "cells", "sum"})
+    for path in added:
+        old = _without(line, path)
+        assert violation(old, strict=True), path
+        read: Any = (parse.opened if old["kind"] == "open" else parse.closed)(old)
+        for key in path[:-1]:
+            read = read[key] if isinstance(key, int) else getattr(read, key)
+        if path[-1] != "sum":
+            default = next(field for field in fields(read) if field.name == path[-1])
+            made = default.default_factory() if default.default is MISSING else default.default
+            assert getattr(read, str(path[-1])) == made, path
 
 
 def test_a_void_cell_is_not_quotable() -> None:
@@ -104,7 +99,7 @@ def test_the_schema_names_every_field_of_its_objects_as_required() -> None:
         for node in _every_object(schema_document())
         if "kind" not in node["properties"] or "run" in node["properties"]
     ]
-    assert len(objects) > 12
+    assert len(objects) > 14
     for node in objects:
         assert set(node["required"]) == set(node["properties"])
         assert node["additionalProperties"] is False
@@ -221,4 +216,4 @@ def test_times_are_utc_and_run_ids_sort_by_them() -> None:
     assert new_run_id(moment).startswith("20260201T015959-")
     assert new_run_id(moment) < new_run_id(later)
     assert new_run_id(moment) != new_run_id(moment)
-    assert violation(open_line(new_run_id()), strict=True) is None
+    assert violation(written(open_line(new_run_id())), strict=True) is None

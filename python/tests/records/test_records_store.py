@@ -241,10 +241,10 @@ def test_a_reader_stops_where_a_writer_is_busy(store: Store, monkeypatch: pytest
     """A line that is begun after the reader looked how long the file is, is not read as torn."""
     store.append(open_line())
 
-    def read_late(stream: BinaryIO, size: int, alive: Callable[[Opened], bool]) -> Log:
+    def read_late(stream: BinaryIO, size: int, alive: Callable[[Opened], bool], **how: bool) -> Log:
         with store.path.open("ab") as file:
             file.write(b'{"half')
-        return read_stream(stream, size, alive)
+        return read_stream(stream, size, alive, **how)
 
     monkeypatch.setattr("ttstack.records.store.read_stream", read_late)
     log = store.read()

@@ -11,15 +11,15 @@ from enum import Enum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
 
-from ttstack import __version__
+from ttstack.records.code import this_tool
 from ttstack.records.errors import RecordsError
 from ttstack.records.quotable import reasons_against
-from ttstack.records.types import SCHEMA, Closed, Opened, Tool
+from ttstack.records.types import SCHEMA, Closed, Opened
 
 if TYPE_CHECKING:
+    from ttstack.records.context import AbPlace, HostFacts, Tool
     from ttstack.records.types import (
         AskedRecord,
-        HostFacts,
         Identity,
         Json,
         Measured,
@@ -51,9 +51,11 @@ def opening(  # noqa: PLR0913 - a record's fields, all by name
     owner: Owner,
     host: HostFacts,
     simulated: bool,
+    tool: Tool | None = None,
+    ab: AbPlace | None = None,
     now: datetime | None = None,
 ) -> dict[str, Json]:
-    """Build the line that opens a run. ``owner`` is the process that will close it."""
+    """Build the line that opens a run. ``owner`` is the process that will close it; ``tool``: this code, else."""
     line = Opened(
         id=uuid.uuid4().hex,
         run=run,
@@ -64,7 +66,8 @@ def opening(  # noqa: PLR0913 - a record's fields, all by name
         owner=owner,
         asked=asked,
         host=host,
-        tool=Tool("ttx", __version__),
+        tool=tool or this_tool(),
+        ab=ab,
     )
     return {"schema": SCHEMA, "kind": "open", **_table(line)}
 

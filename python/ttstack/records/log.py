@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ttstack.records import parse
+from ttstack.records.line import Fault, FaultKind, Line, read_line
 from ttstack.records.quotable import reasons_against
-from ttstack.records.schema import violation
-from ttstack.records.types import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,28 +16,31 @@ if TYPE_CHECKING:
 
     from ttstack.records.types import Closed, Opened, Outcome
 
-FaultKind = Literal["torn", "invalid", "newer", "duplicate", "orphan"]
-"""torn: not whole; invalid: not of the schema; newer: of a later schema; duplicate: a second opening or closing of one
-run, of which the first counts; orphan: a closing whose opening is not there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A line that is not used: its number (1-based), what is wrong, and the run where it is known."""
-
-    line: int
-    kind: FaultKind
-    message: str
-    run: str = ""
-
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run: what its lines say, and what follows from them."""
+    """One run: what its lines say, and what follows from them.
 
-    raw_open: Mapping[str, Any]  # as read, with fields that this version does not know
-    raw_close: Mapping[str, Any] | None
+    ``id``, ``time``, ``arm`` and ``outcome`` are at hand; everything else is parsed when it is asked for.
+    """
+
+    open_line: Line
+    close_line: Line | None
     alive: bool  # not closed, and the process that will close it still runs
+
+    @property
+    def raw_open(self) -> Mapping[str, Any]:
+        """The opening line as read, with fields that this version does not know. Raises RecordsError; see ``fault``."""
+        return self.open_line.table
+
+    @property
+    def raw_close(self) -> Mapping[str, Any] | None:
+        """The closing line as read. Raises RecordsError; see ``fault``."""
+        return None if self.close_line is None else self.close_line.table
+
+    def fault(self) -> Fault | None:
+        """Look at the lines closely; say what is wrong with one, as a reader that is not thorough has not yet."""
+        return self.open_line.fault() or (self.close_line.fault() if self.close_line else None)
 
     # Made when asked for: a reader of thousands of records looks at few of them closely.
     @cached_property
@@ -55,13 +56,23 @@ class RunRecord:
     @property
     def id(self) -> str:
         """The run's id."""
-        return str(self.raw_open["run"])
+        return self.open_line.run
+
+    @property
+    def time(self) -> str:
+        """When it was opened: UTC, ISO 8601."""
+        return self.open_line.time
+
+    @property
+    def arm(self) -> str:
+        """The arm's name."""
+        return self.open_line.what
 
     @property
     def outcome(self) -> Outcome | Literal["running"]:
         """As closed; a run without a close is ``aborted`` once its owner is gone."""
-        if self.closed is not None:
-            return self.closed.outcome
+        if self.close_line is not None:
+            return cast("Outcome", self.close_line.what)
         return "running" if self.alive else "aborted"
 
     @property
@@ -71,7 +82,17 @@ class RunRecord:
             return ("the run was never closed",)
         now = reasons_against(self.closed.outcome, self.closed.identity, self.closed.measured)
         then = () if self.closed.quotable else self.closed.quotable_reasons or ("it was written as not quotable",)
-        return tuple(dict.fromkeys((*now, *then)))
+        lines = (self.open_line, self.close_line)
+        changed = ("a line was changed after it was written",) if any(line and line.changed for line in lines) else ()
+        return tuple(dict.fromkeys((*now, *then, *changed)))
+
+    def may_be_quotable(self) -> bool:
+        """Say no to most runs that are not quotable, without parsing any."""
+        if self.close_line is None:
+            return False
+        # The last one is the line's own: behind it there is only text, in which quotes have backslashes.
+        raw = self.close_line.raw
+        return not raw.startswith(b'"quotable":false', max(raw.rfind(b'"quotable":'), 0))
 
     @property
     def quotable(self) -> bool:
@@ -86,7 +107,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """All runs, in the order of their opening, and every line that is not part of one."""
+    """All runs, by the time of their opening, and every line that is not part of one."""
 
     runs: tuple[RunRecord, ...]
     faults: tuple[Fault, ...]
@@ -101,79 +122,42 @@ def nobody(_opened: Opened) -> bool:
     return False
 
 
-def read_stream(stream: BinaryIO, size: int, alive: Callable[[Opened], bool]) -> Log:
-    """Read the lines that begin in the first ``size`` bytes of a stream of records."""
+def read_stream(stream: BinaryIO, size: int, alive: Callable[[Opened], bool], *, thorough: bool = True) -> Log:
+    """Read the lines that begin in the first ``size`` bytes of a stream of records.
+
+    Without ``thorough``, lines whose sum holds are not parsed: ``RunRecord.fault`` does it for the runs that matter.
+    """
     faults: list[Fault] = []
-    opens: dict[str, Mapping[str, Any]] = {}
-    closes: dict[str, Mapping[str, Any]] = {}
-    where: dict[str, int] = {}
-    for number, raw in _lines(stream, size):
-        line = _decode(number, raw, faults)
-        if line is None:
+    halves: dict[str, dict[str, Line]] = {"open": {}, "close": {}}
+    for number, raw in lines_of(stream, size):
+        line = read_line(number, raw)
+        fault = line if isinstance(line, Fault) else line.fault() if thorough else None
+        if fault is not None:
+            faults.append(fault)
+        elif isinstance(line, Line) and halves[line.kind].setdefault(line.run, line) is not line:
+            faults.append(Fault(number, "duplicate", f"a second {line.kind} line of one run", line.run))
+    opens, closes = halves["open"], halves["close"]
+    runs = []
+    for line in opens.values():
+        close = closes.pop(line.run, None)
+        fault = line.fault() if close is None else None
+        if fault is not None:
+            faults.append(fault)
             continue
-        run, half = line["run"], opens if line["kind"] == "open" else closes
-        if run in half:
-            faults.append(Fault(number, "duplicate", f"a second {line['kind']} line of one run", run))
-            continue
-        half[run] = line
-        where.setdefault(run, number)
-    lost = closes.keys() - opens.keys()
-    faults.extend(Fault(where[run], "orphan", "closes a run whose opening line is not here", run) for run in lost)
-    runs = tuple(
-        RunRecord(line, closes.get(run), run not in closes and alive(parse.opened(line))) for run, line in opens.items()
-    )
-    return Log(runs, tuple(sorted(faults, key=lambda fault: fault.line)))
+        runs.append(RunRecord(line, close, close is None and alive(parse.opened(line.table))))
+    lost = "closes a run whose opening line is not here"
+    faults.extend(Fault(line.number, "orphan", lost, line.run) for line in closes.values())
+    # Records of several hosts that were merged lie in the order of their files.
+    runs.sort(key=lambda run: run.time)
+    return Log(tuple(runs), tuple(sorted(faults, key=lambda fault: fault.line)))
 
 
-def _lines(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+def lines_of(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+    """Give the lines that begin in the first ``size`` bytes, with their numbers (1-based); empty ones are left out."""
     # Split at newlines only: text inside a record may hold any other line separator.
     for number, raw in enumerate(stream, 1):
         size -= len(raw)
-        if raw.strip():
+        if not raw.isspace():
             yield number, raw
         if size <= 0:
             return
-
-
-def _decode(number: int, raw: bytes, faults: list[Fault]) -> Mapping[str, Any] | None:
-    """Return a line of this schema, else None and a fault. A whole line that only lacks its newline is whole."""
-    line, run = None, ""
-    wrong: tuple[FaultKind, str] | None
-    try:
-        line = json.loads(raw.decode("utf-8"), parse_constant=_no_constant)
-    except ValueError:
-        wrong = "torn", f"not whole: {len(raw)} bytes that are not JSON"
-    except RecursionError:
-        wrong = "invalid", "nested too deeply"
-    else:
-        run = str(line.get("run", "")) if isinstance(line, dict) else ""
-        wrong = _judge(line, raw)
-    if wrong:
-        faults.append(Fault(number, *wrong, run))
-        return None
-    return cast("Mapping[str, Any]", line)
-
-
-def _judge(line: object, raw: bytes) -> tuple[FaultKind, str] | None:
-    if not isinstance(line, dict):
-        return "invalid", f"a {type(line).__name__}, not an object"
-    if b"\\ud" in raw.lower() and not _is_text(line):
-        return "invalid", "holds half a character (a lone surrogate)"
-    schema = line.get("schema")
-    if isinstance(schema, int) and schema > SCHEMA:
-        return "newer", f"schema {schema}, and this ttx reads schema {SCHEMA}: use a newer ttx"
-    wrong = violation(line, strict=False)
-    return ("invalid", wrong) if wrong else None
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _is_text(line: object) -> bool:
-    """Whether the line can be printed: JSON can name halves of characters, UTF-8 cannot hold them."""
-    try:
-        json.dumps(line, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

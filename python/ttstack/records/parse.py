@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ttstack.records.context import AbPlace, HostFacts, HostState, Tool
 from ttstack.records.types import (
     AskedRecord,
     CacheAsked,
@@ -12,7 +13,6 @@ from ttstack.records.types import (
     Cell,
     ClientSeen,
     Closed,
-    HostFacts,
     Identity,
     IdentityCheck,
     Measured,
@@ -22,7 +22,6 @@ from ttstack.records.types import (
     Owner,
     Phase,
     Stat,
-    Tool,
 )
 
 if TYPE_CHECKING:
@@ -46,8 +45,9 @@ def opened(line: Mapping[str, Any]) -> Opened:
             argv=tuple(asked["argv"]),
             secrets=tuple(asked["secrets"]),
         ),
-        host=_plain(HostFacts, line["host"]),
+        host=_host(line["host"]),
         tool=_plain(Tool, line["tool"]),
+        ab=None if line.get("ab") is None else _plain(AbPlace, line["ab"]),
     )
 
 
@@ -63,6 +63,13 @@ def closed(line: Mapping[str, Any]) -> Closed:
         measured=None if measured is None else _measured(measured),
         quotable_reasons=tuple(line["quotable_reasons"]),
     )
+
+
+def _host(table: Mapping[str, Any]) -> HostFacts:
+    state = table.get("state")
+    if state is None:
+        return _plain(HostFacts, table)
+    return _plain(HostFacts, table, state=_plain(HostState, state, load=tuple(map(float, state["load"]))))
 
 
 def _observed(table: Mapping[str, Any]) -> Observed:

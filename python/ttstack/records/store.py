@@ -8,24 +8,29 @@ import os
 import stat
 import time
 from contextlib import contextmanager
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from ttstack.host.files import is_at, sync_folder
 from ttstack.records.errors import RecordsError
+from ttstack.records.line import Line, read_line
 from ttstack.records.log import Log, nobody, read_stream
 from ttstack.records.parse import closed
 from ttstack.records.quotable import reasons_against
 from ttstack.records.schema import violation
+from ttstack.records.seal import PLACEHOLDER, seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+    from typing import BinaryIO
 
     from ttstack.records.types import Opened
 
 LOCK_TIMEOUT_S = 30.0
 _POLL_S = 0.005
 _MODE = 0o644
+_BUFFER = 1 << 20  # bytes; lines are thousands of bytes long
 
 
 class Store:
@@ -50,16 +55,33 @@ class Store:
         """
         return self._append(encode(line), None if unless is None else lambda fd: unless(_log(fd)))
 
+    def extend(self, choose: Callable[[BinaryIO, int], Iterable[bytes]]) -> None:
+        """Write lines as they are, newline included: those that ``choose`` picks after a look at what is there.
+
+        It is given a stream of the records and its size in bytes, and nobody else writes meanwhile. Raises RecordsError
+        when not all could be written; those that were are whole.
+        """
+        with self._writing() as fd:
+            with _stream(fd) as stream:
+                chosen = choose(stream, os.fstat(fd).st_size)
+            for data in chosen:
+                _write(fd, data)
+
     def _append(self, data: bytes, unless: Callable[[int], bool] | None) -> bool:
+        with self._writing() as fd:
+            if unless is not None and unless(fd):
+                return False
+            _write(fd, data)
+            return True
+
+    @contextmanager
+    def _writing(self) -> Iterator[int]:
         try:
             with _locked(self.path, self._timeout) as (fd, made):
-                if unless is not None and unless(fd):
-                    return False
-                _write(fd, data)
+                yield fd
                 os.fsync(fd)
                 if made:
                     sync_folder(self.path.parent)
-                return True
         except OSError as error:
             raise RecordsError(
                 f"cannot write a record to {self.path}: {error.strerror or error}",
@@ -76,26 +98,38 @@ class Store:
         mark = str(line["run"])
         return self._append(data, lambda fd: _is_closed(fd, mark))
 
-    def read(self, alive: Callable[[Opened], bool] = nobody) -> Log:
+    def read(self, alive: Callable[[Opened], bool] = nobody, *, thorough: bool = True) -> Log:
         """Read all records; ``alive`` says whether somebody lives who will close a run that was not closed.
 
+        Without ``thorough`` it is quick, as ``read_stream`` says; whoever looks at a run closely asks for its faults.
         A file that does not exist holds no records. Raises RecordsError when it cannot be read.
+        """
+        with self.stream() as (stream, size):
+            return read_stream(stream, size, alive, thorough=thorough)
+
+    @contextmanager
+    def stream(self) -> Iterator[tuple[BinaryIO, int]]:
+        """Open the records for reading: a stream, and how many bytes of it hold lines that are finished.
+
+        A file that does not exist is empty. Raises RecordsError when it cannot be read.
         """
         try:
             # O_NONBLOCK: a pipe in the file's place is told below, instead of being waited for.
             fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
-            return Log((), ())
+            yield BytesIO(), 0
+            return
         except OSError as error:
             raise RecordsError(f"cannot read {self.path}: {error.strerror}", reason="records_read") from error
-        with os.fdopen(fd, "rb") as stream:
+        with os.fdopen(fd, "rb", _BUFFER) as stream:
             _regular(fd, self.path)
-            return read_stream(stream, _whole_size(fd, self._timeout), alive)
+            yield stream, _whole_size(fd, self._timeout)
 
 
 def encode(line: Mapping[str, object]) -> bytes:
-    """Make the bytes of one line, newline included, after the schema and the rule of ``quotable`` have accepted it."""
-    wrong = violation(line, strict=True) or _set_by_hand(line)
+    """Make the bytes of one line, newline and sum included, after the schema and the rule of ``quotable`` accept it."""
+    line = {name: value for name, value in line.items() if name != "sum"}
+    wrong = violation({**line, "sum": PLACEHOLDER}, strict=True) or _set_by_hand(line)
     if wrong:
         raise RecordsError(f"this record is not of schema 1: {wrong}", reason="records_schema")
     try:
@@ -103,7 +137,7 @@ def encode(line: Mapping[str, object]) -> bytes:
     except ValueError as error:
         raise RecordsError(f"this record cannot be written as JSON: {error}", reason="records_schema") from error
     # A lone surrogate (a file name that is not UTF-8) must not cost the record.
-    return text.encode("utf-8", "replace") + b"\n"
+    return seal(text.encode("utf-8", "replace"))
 
 
 def _set_by_hand(line: Mapping[str, object]) -> str | None:
@@ -172,26 +206,27 @@ def _write(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
-def _log(fd: int) -> Log:
+@contextmanager
+def _stream(fd: int) -> Iterator[BinaryIO]:
     """Read what is in a file that is locked: by a descriptor of its own the lock would keep us out as well."""
-    with os.fdopen(os.dup(fd), "rb") as stream:
+    with os.fdopen(os.dup(fd), "rb", _BUFFER) as stream:
         stream.seek(0)
+        yield stream
+
+
+def _log(fd: int) -> Log:
+    with _stream(fd) as stream:
         return read_stream(stream, os.fstat(fd).st_size, nobody)
 
 
 def _is_closed(fd: int, run: str) -> bool:
     """Whether a run has a closing line, in a file that is locked. Only lines that look like it are parsed."""
     name = run.encode()
-    with os.fdopen(os.dup(fd), "rb") as stream:
-        stream.seek(0)
+    with _stream(fd) as stream:
         for raw in stream:
             if name in raw and b'"close"' in raw:
-                try:
-                    line = json.loads(raw)
-                except (ValueError, RecursionError):
-                    continue  # torn: it closes nothing
-                whose = (line.get("kind"), line.get("run")) if isinstance(line, dict) else ()
-                if whose == ("close", run) and violation(line, strict=False) is None:
+                line = read_line(0, raw)  # what is torn closes nothing
+                if isinstance(line, Line) and (line.kind, line.run) == ("close", run):
                     return True
     return False
 

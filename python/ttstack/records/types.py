@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ttstack.records.context import AbPlace, HostFacts, Tool
 
 SCHEMA = 1
 
@@ -58,41 +61,26 @@ class AskedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class HostFacts:
-    """The machine, as far as a reader of numbers must know it."""
-
-    hostname: str
-    boot_id: str
-    kernel: str
-    cpu_count: int
-    cpu_model: str = ""
-    memory_bytes: int | None = None
-    python: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """The program that wrote the line."""
-
-    name: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Phase:
-    """One phase of a run; ``seconds`` is of the monotonic clock."""
+    """One phase of a run; ``seconds`` is of the monotonic clock, ``start`` of the wall clock."""
 
     name: str
     seconds: float
+    start: str = ""  # UTC, as the lines' own time; "" in lines of before it was kept
 
 
 @dataclass(frozen=True, slots=True)
 class CardSeen:
-    """A card that the run really had, and under which node."""
+    """A card that the run really had, and under which node; empty: the driver does not tell."""
 
-    id: str
+    id: str  # the name of its slot
     bdf: str
     node: str
+    serial: str = ""
+    firmware: str = ""
+    driver: str = ""
+    board: str = ""
+    inner: int | None = None  # its position in the engine's TT_VISIBLE_DEVICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +231,7 @@ class Opened:
     asked: AskedRecord
     host: HostFacts
     tool: Tool
+    ab: AbPlace | None = None  # None: it is no part of an A/B
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def execute(asked: Asked, places: Places, options: Options, reporter: Reporter) 
                 arm=asked.arm.name,
                 asked=asked_record(asked, argv, options.suite if options.verb == "run" else ""),
                 owner=Owner(link.process.pid, link.process.start, boot_id()),
-                host=host_facts(),
+                host=host_facts(places.cache),
                 simulated=places.simulated,
             )
             store_of(places.state).append(opened)

@@ -9,22 +9,27 @@ from typing import TYPE_CHECKING
 
 from ttstack.arm.digest import arm_digest, model_digest, pin_digest
 from ttstack.arm.key import cache_key
+from ttstack.host.conditions import clock_synchronised, cpu_governor, load_average
 from ttstack.host.errors import HostError
 from ttstack.host.files import read_json, write_json
-from ttstack.host.machine import cpu_model, memory_bytes
+from ttstack.host.filesystems import filesystem_of
+from ttstack.host.machine import cpu_model, memory_available, memory_bytes
 from ttstack.host.places import records_file
 from ttstack.host.process import boot_id
 from ttstack.records.build import closing, jsonable
+from ttstack.records.context import HostFacts, HostState
 from ttstack.records.parse import closed
 from ttstack.records.schema import violation
 from ttstack.records.store import Store
-from ttstack.records.types import AskedRecord, CacheAsked, HostFacts, Observed
+from ttstack.records.types import AskedRecord, CacheAsked, CardSeen, Observed
+from ttstack.render.cards import choose_cards
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ttstack.arm.types import Asked
+    from ttstack.host.types import Card
     from ttstack.records.log import Log
     from ttstack.records.types import Identity, Json, Measured, Outcome, Phase
     from ttstack.run.state import RunFolder
@@ -54,8 +59,15 @@ def asked_record(asked: Asked, argv: tuple[str, ...], suite: str) -> AskedRecord
     )
 
 
-def host_facts() -> HostFacts:
-    """Look at the machine, as far as a reader of numbers must know it."""
+def host_facts(cache: Path) -> HostFacts:
+    """Look at the machine, as far as a reader of numbers must know it. ``cache``: where the tensor caches are.
+
+    Raises HostError.
+    """
+    try:
+        free = filesystem_of(cache).free
+    except HostError:
+        free = None  # whether a run may go on without it is for others to say
     return HostFacts(
         hostname=platform.node(),
         boot_id=boot_id(),
@@ -64,6 +76,21 @@ def host_facts() -> HostFacts:
         cpu_model=cpu_model(),
         memory_bytes=memory_bytes(),
         python=platform.python_version(),
+        state=HostState(
+            load=load_average(),
+            memory_available_bytes=memory_available(),
+            cpu_governor=cpu_governor(),
+            cache_free_bytes=free,
+            clock_synchronised=clock_synchronised(),
+        ),
+    )
+
+
+def cards_seen(asked: Asked, cards: Sequence[Card]) -> tuple[CardSeen, ...]:
+    """Tell of the cards that a run has, in the order in which its engine counts them."""
+    return tuple(
+        CardSeen(card.id, card.bdf, card.node, card.serial, card.firmware, card.driver, card.board, inner)
+        for inner, card in enumerate(choose_cards(asked, cards))
     )
 
 
@@ -121,6 +148,6 @@ def close_left(  # noqa: PLR0913, PLR0917 - what a close says
     line = load_draft(folder).line(folder.run, outcome, exit_code, reason, text)
 
     def settled(log: Log) -> bool:
-        return not any(run.id == folder.run and run.raw_close is None for run in log.runs)
+        return not any(run.id == folder.run and run.close_line is None for run in log.runs)
 
     return line if store.append(line, unless=settled) else None

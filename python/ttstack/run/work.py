@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ttstack.arm.key import cache_key
 from ttstack.host.process import myself
-from ttstack.records.types import CardSeen, Identity, Phase
+from ttstack.records.build import timestamp
+from ttstack.records.types import Identity, Phase
 from ttstack.run import preflight
 from ttstack.run.caches import CacheWanted
 from ttstack.run.errors import (
@@ -20,7 +21,7 @@ from ttstack.run.errors import (
     RunRefusedError,
 )
 from ttstack.run.identify import Subject, identify, sentence, title
-from ttstack.run.journal import Draft
+from ttstack.run.journal import Draft, cards_seen
 from ttstack.run.logscan import read_log
 from ttstack.run.plan import write_plan
 from ttstack.run.measuring import measure, target_of
@@ -95,14 +96,14 @@ class Work:
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
         self.reporter.begin(name)
-        begun = time.monotonic()
+        begun, start = time.monotonic(), timestamp()
         ok = False
         try:
             yield
             ok = True
         finally:
             seconds = time.monotonic() - begun
-            self.draft.phases.append(Phase(name, round(seconds, 6)))
+            self.draft.phases.append(Phase(name, round(seconds, 6), start))
             self.reporter.end(name, ok=ok, seconds=seconds)
 
     def _take(self) -> Slot:
@@ -112,8 +113,7 @@ class Work:
         self.slot = slot
         key = cache_key(self.asked).key
         slot.write(new_claim(self.folder.run, self.asked.arm.name, myself(), cache=key))
-        seen = tuple(CardSeen(card.id, card.bdf, card.node) for card in slot.cards)
-        self.draft.observed = replace(self.draft.observed, cards=seen)
+        self.draft.observed = replace(self.draft.observed, cards=cards_seen(self.asked, slot.cards))
         self.reporter.detail(", ".join(f"{card.id} ({card.bdf})" for card in slot.cards))
         return slot
 

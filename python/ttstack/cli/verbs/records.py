@@ -1,54 +1,72 @@
-"""``ttx records``: list and show what was run and measured."""
+"""``ttx records``: list, show, compare, check, merge and query what was run and measured."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from difflib import get_close_matches
-from functools import partial
-from pathlib import Path
+import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ttstack.cli.command import add_json, leaf, note, print_json, print_table
-from ttstack.errors import Exit, TtxError, UsageError
-from ttstack.host.places import records_file, state_folder
-from ttstack.host.process import alive, boot_id
-from ttstack.host.types import ProcessId
-from ttstack.records.store import Store
+from ttstack.cli.command import leaf, note, print_json, print_table
+from ttstack.cli.record_files import add_records, file_of, find_run, read_log, tell
+from ttstack.cli.verbs.records_verify import add_merge, add_verify
+from ttstack.cli.verbs.records_work import add_diff, add_query
+from ttstack.errors import Exit
 
 if TYPE_CHECKING:
     from ttstack.cli.command import Context
+    from ttstack.records.line import Fault
     from ttstack.records.log import Log, RunRecord
-    from ttstack.records.types import Opened
 
 EXAMPLES = """\
   ttx records ls
-  ttx records ls --arm prod --outcome ok -n 0 --json
+  ttx records ls --arm prod --since 7d --quotable
   ttx records show
   ttx records show 20260131T2359 --json
+  ttx records diff 20260131T2359 last
+  ttx records verify
+  ttx records merge other-host.jsonl
+  ttx records query "SELECT arm, cell, median FROM cells WHERE value = 'ttft_s'"
 """
 _OUTCOMES = ("ok", "refused", "failed", "aborted", "interrupted", "running")
-_LS = "  ttx records ls\n  ttx records ls --arm prod --outcome ok\n  ttx records ls -n 0 --json\n"
+_LS = """\
+  ttx records ls
+  ttx records ls --arm prod --since 7d --quotable
+  ttx records ls --since 2026-01-31 --outcome ok
+  ttx records ls -n 0 --json
+"""
 _SHOW = "  ttx records show\n  ttx records show 20260131T2359\n  ttx records show last --json\n"
 _COLUMNS = ("RUN", "WHEN", "VERB", "ARM", "OUTCOME", "QUOTABLE", "SECONDS", "SUITE")
+_AGO = re.compile(r"([0-9]{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     ls = leaf(commands, "ls", "list runs, the newest last", _LS, _ls)
-    ls.add_argument("-n", dest="count", type=_count, default=20, metavar="N", help="the newest N (20; 0 for all)")
+    ls.add_argument(
+        "-n", "--limit", dest="count", type=_count, default=20, metavar="N", help="the newest N (20; 0 for all)"
+    )
     ls.add_argument("--arm", metavar="ARM", help="only runs of this arm")
     ls.add_argument("--outcome", choices=_OUTCOMES, help="only runs that ended so")
+    ls.add_argument(
+        "--since",
+        type=_since,
+        metavar="WHEN",
+        help="only runs since 2026-01-31, 2026-01-31T12:00 (UTC), or 90m, 7d ago",
+    )
+    ls.add_argument("--quotable", action="store_true", help="only runs whose numbers may be quoted")
+    add_records(ls)
     show = leaf(commands, "show", "show one run: asked, observed, identity, measured", _SHOW, _show)
     show.add_argument(
         "run", metavar="RUN", nargs="?", default="last", help="its id or the start of it; the newest when none is given"
     )
-    for command in (ls, show):
-        command.add_argument(
-            "--records", type=Path, metavar="FILE", help="the records of another host, or their folder"
-        )
-        add_json(command)
+    add_records(show)
+    add_diff(commands)
+    add_verify(commands)
+    add_merge(commands)
+    add_query(commands)
 
 
 def _count(text: str) -> int:
@@ -57,45 +75,28 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _read(args: argparse.Namespace) -> tuple[Path, Log]:
-    """Read the records and say on stderr which lines are none."""
-    path: Path = args.records or records_file(state_folder(os.environ))
-    if args.records is not None and path.is_dir():
-        path = records_file(path)
-    if args.records is not None and not path.exists():
-        hint = "--records takes a records.jsonl, or the state folder that holds it"
-        raise UsageError(f"there is no file {path}", hint=hint, reason="no_records")
-    log = Store(path).read(partial(_lives, path.parent))
-    for fault in log.faults:
-        run = f" of run {fault.run}" if fault.run else ""
-        note(f"{path}:{fault.line}: left out, {fault.kind}{run}: {fault.message}")
-    return path, log
-
-
-def _lives(state: Path, opened: Opened) -> bool:
-    """Whether who opened a run lives, or who adopted it since: its state says so."""
-    from ttstack.run.state import run_folder  # noqa: PLC0415 - few runs are neither closed nor their first owner's
-
-    owner = opened.owner
-    if owner.boot_id != boot_id():
-        return False
-    if alive(ProcessId(owner.pid, owner.start)):
-        return True
+def _since(text: str) -> str:
+    """Say since when, as records spell times."""
+    ago = _AGO.fullmatch(text)
     try:
-        now = run_folder(state, opened.run).read()
-    except TtxError:
-        return False
-    return now is not None and now.boot_id == owner.boot_id and alive(now.supervisor)
+        if ago is not None:
+            moment = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-01-31 or 7d") from error
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def _ls(_context: Context, args: argparse.Namespace) -> int:
-    path, log = _read(args)
-    chosen = [run for run in log.runs if args.arm in {None, run.opened.arm} and args.outcome in {None, run.outcome}][
-        -args.count :
-    ]
+    path = file_of(args)
+    log = read_log(path, thorough=False)
+    chosen, faults = _choose(args, log)
+    tell(path, faults)
     if args.json:
-        faults = [{"line": f.line, "kind": f.kind, "run": f.run, "message": f.message} for f in log.faults]
-        print_json({"file": str(path), "runs": [_summary(run) for run in chosen], "faults": faults})
+        told = [{"line": f.line, "kind": f.kind, "run": f.run, "message": f.message} for f in faults]
+        print_json({"file": str(path), "runs": [_summary(run) for run in chosen], "faults": told})
     elif chosen:
         print_table(_COLUMNS, [_row(run) for run in chosen])
     else:
@@ -103,9 +104,37 @@ def _ls(_context: Context, args: argparse.Namespace) -> int:
     return Exit.DONE
 
 
+def _choose(args: argparse.Namespace, log: Log) -> tuple[list[RunRecord], list[Fault]]:
+    """Take the newest runs that are asked for; only these are looked at closely."""
+    chosen: list[RunRecord] = []
+    faults = list(log.faults)
+    for run in reversed(log.runs):
+        if args.count and len(chosen) == args.count:
+            break
+        if not _fits(args, run):
+            continue
+        fault = run.fault()
+        if fault is not None:
+            faults.append(fault)
+        elif run.quotable or not args.quotable:
+            chosen.append(run)
+    return chosen[::-1], sorted(faults, key=lambda fault: fault.line)
+
+
+def _fits(args: argparse.Namespace, run: RunRecord) -> bool:
+    return (
+        args.arm in {None, run.arm}
+        and args.outcome in {None, run.outcome}
+        and (args.since is None or run.time >= args.since)
+        and (not args.quotable or run.may_be_quotable())
+    )
+
+
 def _show(_context: Context, args: argparse.Namespace) -> int:
-    path, log = _read(args)
-    run = _find(args.run, path, log)
+    path = file_of(args)
+    log = read_log(path, thorough=False)
+    tell(path, log.faults)
+    run = find_run(args.run, path, log)
     if args.json:
         print_json({**_summary(run), "open": run.raw_open, "close": run.raw_close})
     else:
@@ -115,28 +144,13 @@ def _show(_context: Context, args: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def _find(name: str, path: Path, log: Log) -> RunRecord:
-    if not log.runs:
-        raise UsageError(f"no runs in {path}", hint="make one: ttx run sim", reason="no_records")
-    if name == "last":
-        return log.runs[-1]
-    found = [run for run in log.runs if run.id == name] or [run for run in log.runs if run.id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    ids = [run.id for run in found] if found else get_close_matches(name, [run.id for run in log.runs], 3)
-    what = f"{len(found)} runs begin with {name!r}" if found else f"no run {name!r} in {path}"
-    raise UsageError(
-        what, hint=f"did you mean: {', '.join(ids[-5:])}" if ids else "see: ttx records ls", reason="no_run"
-    )
-
-
 def _summary(run: RunRecord) -> dict[str, Any]:
     measured = run.closed.measured if run.closed else None
     return {
         "run": run.id,
-        "time": run.opened.time,
+        "time": run.time,
         "verb": run.opened.verb,
-        "arm": run.opened.arm,
+        "arm": run.arm,
         "simulated": run.opened.simulated,
         "outcome": run.outcome,
         "reason": run.closed.reason if run.closed else "",
