@@ -84,6 +84,7 @@ def test_a_container_that_cannot_be_removed_keeps_its_card_dirty(host: Host) -> 
         assert "no supervisor" not in host.stderr
         assert docker("inspect", "-f", "{{.State.Status}}", container).strip() == "dead"
         assert host.slots() == ["dirty", "free"]
+        assert wait_until(lambda: host.record(run).closed is not None, 20)  # its supervisor does, a moment later
         closed = host.record(run).closed
         assert closed is not None
         assert (closed.outcome, closed.reason) == ("failed", "stop_failed")
