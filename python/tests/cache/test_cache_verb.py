@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,8 @@ from ttstack.cli.main import main
 from ttstack.errors import Exit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ttstack.arm.types import Asked
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -150,6 +154,14 @@ def test_who_has_its_lock_uses_it(desk: Desk) -> None:
     (desk.root / LOCKS / folder.name).unlink()
     (desk.root / LOCKS / folder.name).symlink_to("guard")
     assert columns(desk.ttx("ls"))[0][5].startswith("nobody knows who: ")
+
+
+def test_what_is_built_is_in_use_and_so_is_what_it_began_with(desk: Desk) -> None:
+    seed = complete(desk.root)
+    live = building(desk.root, inputs_of(mesh="P300"), builder=builder(alive=True), seeded_from=seed.name)
+    used = {row[0]: row[5] for row in columns(desk.ttx("ls"))}
+    who = "run 20260101T000000-aaaaaa builds "
+    assert used == {live.name: f"{who}{live.name}", seed.name: f"{who}{live.name} from it"}
 
 
 def test_an_arm_names_it_and_does_not_use_it_now(desk: Desk) -> None:
@@ -423,26 +435,40 @@ def test_times_for_people(seconds: float, text: str) -> None:
     assert ago(seconds) == text
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Make a folder that every user may look into; pytest's own are closed again by each pytest that starts."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.host
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_another_user_can_look_and_writes_nothing(desk: Desk, tmp_path: Path) -> None:
-    folder = complete(desk.root)
-    desk.ttx("rebuild-registry")
-    os.close(KeyLock(desk.root, folder.name).shared() or -1)
-    before = sorted(tmp_path.rglob("*"))
+def test_another_user_can_look_and_writes_nothing(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("state", "cache", "locks"):
+        monkeypatch.setenv(f"TTX_{name.upper()}", str(open_folder / name))
+    folder = complete(open_folder / "cache")
+    assert main(["cache", "rebuild-registry"]) == Exit.DONE
+    capsys.readouterr()
+    before = sorted(open_folder.rglob("*"))
+    read, write = os.pipe()
     pid = os.fork()
     if not pid:
         code = 99
         try:
-            for place in [tmp_path, *tmp_path.parents][:4]:
-                if place.stat().st_mode & 0o077 == 0:
-                    place.chmod(place.stat().st_mode | 0o055)
             os.setresuid(65534, 65534, 65534)
-            code = _looks(folder)
+            with os.fdopen(write, "w") as pipe, redirect_stdout(pipe), redirect_stderr(pipe):
+                code = _looks(folder)
         finally:
             os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert sorted(tmp_path.rglob("*")) == before
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, said
+    assert sorted(open_folder.rglob("*")) == before
 
 
 @pytest.mark.host

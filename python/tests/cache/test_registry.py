@@ -20,7 +20,8 @@ from ttstack.cache import registry as room
 from ttstack.cache.errors import CacheError, CacheRefusedError, RegistryError
 from ttstack.cache.marker import key_of, read_marker, write_marker
 from ttstack.cache.registry import locked, read_only, rebuild
-from ttstack.cache.types import LOCKS, MARKER, REGISTRY
+from ttstack.cache.registry_file import LIMIT
+from ttstack.cache.types import LOCKS, MARKER, REGISTRY, Marker
 from ttstack.errors import Exit
 from ttstack.slots.lock import try_lock
 
@@ -98,7 +99,7 @@ def test_it_keeps_no_fact_that_the_disk_contradicts(tmp_path: Path) -> None:
     assert len(read_only(tmp_path).history) == 3  # what was measured stays
 
 
-def _marker(folder: Path) -> room.Marker:
+def _marker(folder: Path) -> Marker:
     found = read_marker(folder)
     assert found is not None
     return found
@@ -243,7 +244,7 @@ def _wrong_measurement(file: Path) -> None:
 
 def _huge(file: Path) -> None:
     with file.open("ab") as handle:
-        handle.truncate(room.LIMIT + 1)
+        handle.truncate(LIMIT + 1)
 
 
 SPOILT = [

@@ -253,6 +253,62 @@ def test_of_another_schema_and_of_other_files_only_the_size_is_known(tmp_path: P
     assert (report.faults, report.unknown) == ([], ["config.json", "old.tensorbin"])
 
 
+def _places(data: bytes) -> dict[str, int]:
+    """Where the parts of a header lie that lead to its first shard."""
+
+    def number(at: int) -> int:
+        return int.from_bytes(data[at : at + 4], "little")
+
+    def vtable(table: int) -> int:
+        return table - int.from_bytes(data[table : table + 4], "little", signed=True)
+
+    def field(table: int, slot: int) -> int:
+        at = vtable(table) + 4 + 2 * slot
+        return table + int.from_bytes(data[at : at + 2], "little")
+
+    table = 8 + number(8)
+    shards = field(table, 2) + number(field(table, 2))
+    shard = shards + 4 + number(shards + 4)
+    return {"table": table, "vtable": vtable(table), "shards": shards, "kind": field(shard, 0)}
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "known"),
+    [
+        ("table", (36).to_bytes(4, "little"), True),  # its vtable would lie before the buffer
+        ("vtable", (2).to_bytes(2, "little"), True),  # shorter than its own head
+        ("vtable", (60_000).to_bytes(2, "little"), True),  # longer than the buffer
+        ("shards", bytes(4), False),  # a tensor has some
+        ("shards", b"\xff" * 4, False),
+        ("kind", b"\x02", False),  # storage that is not in the file
+        ("kind", b"\x00", False),
+    ],
+)
+def test_a_header_with_one_odd_part(tmp_path: Path, part: str, value: bytes, known: bool) -> None:  # noqa: FBT001
+    data = bytearray(ONE.read_bytes())
+    at = _places(data)[part]
+    data[at : at + len(value)] = value
+    (tmp_path / "x.tensorbin").write_bytes(data)
+    judged = _judged(tmp_path / "x.tensorbin")
+    assert judged == (headers.Judged("its header is corrupt") if known else headers.Judged(known=False))
+
+
+def test_a_manifest_that_may_not_be_read_is_no_fault_of_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = complete(tmp_path)
+    real = os.open
+
+    def denied(path: str | Path, flags: int, *rest: int, **more: int) -> int:
+        if str(path).endswith(MANIFEST):
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr("ttstack.cache.strict.os.open", denied)
+    with pytest.raises(CacheError, match="Permission denied"):
+        verify(folder)
+
+
 def test_a_marker_of_another_directory_is_no_ground_to_judge_on(tmp_path: Path) -> None:
     folder = complete(tmp_path)
     other = tmp_path / ("0" * 16)

@@ -19,8 +19,9 @@ from ttstack.slots.lock import guarded, read_note
 from ttstack.slots.take import guard_path, lock_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from ttstack.cache.types import Directory
     from ttstack.host.types import Places
     from ttstack.slots.claim import Claim
 
@@ -50,14 +51,19 @@ def build_uses(root: Path, ours: Path | None = None) -> tuple[list[Use], list[st
 
     ``ours``: a directory whose lock this process has, which would otherwise be taken for that of a build.
     """
+    return builds_among(root, survey(root), ours), []
+
+
+def builds_among(root: Path, directories: Iterable[Directory], ours: Path | None = None) -> list[Use]:
+    """Find it among directories that were looked at already."""
     found = []
-    for directory in survey(root):
+    for directory in directories:
         if directory.standing == "building" and directory.marker is not None and directory.path != ours:
             who = f"run {directory.marker.builder.run} builds {directory.key}"
             found.append(Use("build", directory.path, who))
             if is_key(directory.marker.seeded_from):
                 found.append(Use("build", root / directory.marker.seeded_from, f"{who} from it"))
-    return found, []
+    return found
 
 
 def _held(places: Places) -> Iterator[tuple[Path, Claim | None]]:

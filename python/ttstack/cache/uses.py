@@ -18,7 +18,7 @@ from ttstack.cache.ground import Ground
 from ttstack.cache.marker import is_key
 from ttstack.cache.tree import JIT
 from ttstack.cache.types import Use
-from ttstack.cache.use_runs import build_uses, slot_uses
+from ttstack.cache.use_runs import build_uses, builds_among, slot_uses
 from ttstack.cache.use_units import used_by
 from ttstack.errors import TtxError
 from ttstack.host import container_mounts, units
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from ttstack.arm.shelf import Shelf
     from ttstack.cache.ground import Name
+    from ttstack.cache.types import Directory
     from ttstack.host.containers import Runner
     from ttstack.host.mountinfo import MountPoint
     from ttstack.host.types import Places
@@ -50,6 +51,7 @@ class Sources:
     unit_folders: tuple[Path, ...] = units.FOLDERS
     booted: Path = units.BOOTED
     ours: Path | None = None  # a directory whose lock this process has alone: nobody builds it
+    directories: Sequence[Directory] | None = None  # the root's, by who looked at them just now
 
     @property
     def root(self) -> Path:
@@ -184,6 +186,8 @@ def _slots(sources: Sources, _ground: Ground, _mounts: Sequence[MountPoint]) -> 
 
 def _builds(sources: Sources, _ground: Ground, _mounts: Sequence[MountPoint]) -> Told:
     """Ask the markers of directories that are being built."""
+    if sources.directories is not None:
+        return builds_among(sources.root, sources.directories, sources.ours), []
     return build_uses(sources.root, sources.ours)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ttstack.cache import lock
 from ttstack.cache.errors import CacheError, RegistryError
 from ttstack.cache.marker import is_key
-from ttstack.cache.registry import check
+from ttstack.cache.registry_file import check
 from ttstack.cache.sizes import Sizes, measure
 from ttstack.cache.survey import survey
 from ttstack.cache.types import LOCKS, Directory, Use
@@ -62,7 +62,7 @@ def roots(context: Context, *, sizes: bool = False, ask: bool = True) -> Iterato
     """Look at the caches of the real host, and of the simulated one when there is one. Raises TtxError."""
     for places in all_places(os.environ):
         directories = survey(places.cache)
-        used = uses(sources_of(context, places)) if ask and directories else None
+        used = uses(replace(sources_of(context, places), directories=directories)) if ask and directories else None
         seen = []
         for directory in directories:
             found = used.of(directory.path) if used is not None else ()
