@@ -12,7 +12,7 @@ from ttstack.printable import printable
 from ttstack.run.texts import STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from rich.console import Console, RenderableType
 
@@ -30,8 +30,8 @@ PHASES = {
 
 
 @contextmanager
-def checklist(title: str, stream: TextIO | None = None) -> Iterator[Reporter]:
-    """Give a reporter that shows a run while it goes on."""
+def checklist(title: str, stream: TextIO | None = None, phases: Collection[str] = PHASES) -> Iterator[Reporter]:
+    """Give a reporter that shows a run, with these phases, while it goes on."""
     stream = sys.stderr if stream is None else stream
     if not stream.isatty():
         yield Plain(title, stream)
@@ -43,7 +43,7 @@ def checklist(title: str, stream: TextIO | None = None) -> Iterator[Reporter]:
     if console.is_dumb_terminal:
         yield Plain(title, stream)
         return
-    board = Board(title, console)
+    board = Board(title, console, phases)
     with Live(board, console=console, refresh_per_second=8, transient=False):
         yield board
 
@@ -106,9 +106,10 @@ class _Row:
 class Board:
     """A table that is drawn anew; rich calls ``__rich__`` from its own thread."""
 
-    def __init__(self, title: str, console: Console) -> None:
+    def __init__(self, title: str, console: Console, phases: Collection[str] = PHASES) -> None:
         self._title = printable(title)
         self._console = console
+        self._phases = phases
         self._rows: dict[str, _Row] = {}
         self._phase = ""
 
@@ -149,7 +150,8 @@ class Board:
         from rich.text import Text  # noqa: PLC0415
 
         table = Table.grid(padding=(0, 2))
-        for phase, what in PHASES.items():
+        for phase in self._phases:
+            what = PHASES[phase]
             row = self._rows.get(phase)
             if row is None:
                 table.add_row(Text("·", style="dim"), Text(phase, style="dim"), "", Text(what, style="dim"))

@@ -136,6 +136,19 @@ def _suites(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
     return SUITES
 
 
+def _settings(prefix: str, args: argparse.Namespace) -> Iterator[str]:
+    """Name the settings of the suite that is on the line, each with its default."""
+    from ttstack.bench.suites.registry import find_suite  # noqa: PLC0415 - only for a line that asks for it
+    from ttstack.bench.suites.settings import describe  # noqa: PLC0415
+
+    for name, default, _ in describe(find_suite(args.suite).settings):
+        yield f"{name}={default if prefix.startswith(f'{name}=') else ''}"
+
+
+def _variables(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
+    return os.environ
+
+
 def _files(prefix: str, _args: argparse.Namespace, suffix: str = "") -> Iterator[str]:
     """List folders, and files that end in a suffix. ``~`` stays as it was typed."""
     folder, name = os.path.split(prefix)
@@ -159,8 +172,10 @@ _VALUES: dict[str, Values] = {
     "ttx adopt RUN": _unsettled_runs,
     "ttx records show RUN": _recorded_runs,
     "SUITE": _suites,
+    "KEY=VALUE": _settings,
+    "VARIABLE": _variables,
     "DIR": _folders,
     **dict.fromkeys(("FILE", "PATH"), _files),
-    **dict.fromkeys(("SECONDS", "N", "UID:GID", "CARDS", "CMD", "CARD|RUN"), _nothing),
+    **dict.fromkeys(("SECONDS", "N", "UID:GID", "CARDS", "CMD", "CARD|RUN", "URL", "NAME"), _nothing),
 }
 """Name of a value in the usage, with the command before it where it means something else there -> its values."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 VERBS: dict[str, str] = {
     "arm": "list, show, check, render and compare arms",
     "run": "one run from slot to record: boot, identify, measure, stop",
+    "bench": "measure any server with a suite; no arm is needed",
     "up": "take the slot, boot and identify an arm, and leave it running",
     "down": "stop an engine gracefully and free its cards",
     "adopt": "give an engine whose supervisor died a new one",

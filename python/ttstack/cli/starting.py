@@ -15,12 +15,13 @@ from ttstack.errors import TtxError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Literal
 
     from ttstack.arm.types import Asked
     from ttstack.cli.command import Context
     from ttstack.host.types import Places
+    from ttstack.records.types import Json
     from ttstack.run.flow import Result
     from ttstack.run.options import Options
 
@@ -59,7 +60,11 @@ def seconds(text: str) -> float:
 
 
 def prepare(
-    context: Context, args: argparse.Namespace, verb: Literal["run", "up"], suite: str = "smoke"
+    context: Context,
+    args: argparse.Namespace,
+    verb: Literal["run", "up"],
+    suite: str = "smoke",
+    settings: Mapping[str, Json] | None = None,
 ) -> tuple[Asked, Places, Options]:
     """Read the arm and say how and where it is to run. Raises TtxError."""
     from ttstack.cli.hosts import places_for  # noqa: PLC0415 - see the module
@@ -81,6 +86,7 @@ def prepare(
         Options(
             verb=verb,
             suite=suite,
+            settings=settings or {},
             wait_s=patience,
             engine_command=engine_command,
             extra_env=_simulated_env(places) if simulated and asked.arm.engine.runtime == "process" else {},

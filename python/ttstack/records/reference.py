@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ttstack.markdown import code, paragraph, table
-from ttstack.records.quotable import reasons_against
+from ttstack.records.quotable import NO_ARM, reasons_against
 from ttstack.records.schema import schema_document
 from ttstack.records.types import Cell, Identity, IdentityCheck, Measured, MeasuredCheck
 
@@ -129,6 +129,7 @@ def _reasons() -> list[str]:
         *((outcome, Identity((IdentityCheck("NAME", ok=True),)), fine) for outcome in _outcomes() if outcome != "ok"),
         ("ok", None, None),
         ("ok", asked, measured),
+        ("ok", NO_ARM, fine),
     )
     return list(dict.fromkeys(reason for case in cases for reason in reasons_against(*case)))
 

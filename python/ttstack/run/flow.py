@@ -94,7 +94,7 @@ def _carry_out(work: Work) -> Result:
 
 
 def _close(work: Work, error: BaseException | None) -> Result:
-    outcome, code, reason, text = _verdict(error)
+    outcome, code, reason, text = verdict(error)
     line = work.draft.line(work.folder.run, outcome, code, reason, text)
     if outcome == "ok" and not line["quotable"]:
         code = Exit.NOT_QUOTABLE
@@ -109,7 +109,8 @@ def _close(work: Work, error: BaseException | None) -> Result:
     return Result(work.folder.run, code, line, known, work.folder.read())
 
 
-def _verdict(error: BaseException | None) -> tuple[Outcome, Exit, str, str]:
+def verdict(error: BaseException | None) -> tuple[Outcome, Exit, str, str]:
+    """Say what a record says of how a run ended: outcome, exit code, reason, sentence."""
     if error is None:
         return "ok", Exit.DONE, "", ""
     if isinstance(error, InterruptedRunError):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ttstack.arm.types import Asked
     from ttstack.host.types import Card, Places
-    from ttstack.records.types import Measured, MeasuredCheck
+    from ttstack.records.types import Cell, Measured, MeasuredCheck
     from ttstack.run.options import Options
     from ttstack.run.report import Reporter
 
@@ -34,9 +34,17 @@ def target_of(asked: Asked, places: Places, cards: Sequence[Card], url: str, max
 
 def measure(target: Target, options: Options, reporter: Reporter, interrupted: Callable[[], None]) -> Measured:
     """Run the suite that was asked for. ``interrupted`` raises when it is time to end."""
-
-    def hear(check: MeasuredCheck) -> None:
-        reporter.check(check.name, ok=check.ok, detail=check.detail)
-
     suite = find_suite(options.suite)
-    return suite.measure(target, suite.read(options.settings), Listener(hear, interrupted))
+    return suite.measure(target, suite.read(options.settings), listener_of(reporter, interrupted))
+
+
+def listener_of(reporter: Reporter, interrupted: Callable[[], None]) -> Listener:
+    """Pass on to a run's reporter what a suite tells."""
+
+    def check(found: MeasuredCheck) -> None:
+        reporter.check(found.name, ok=found.ok, detail="" if found.ok else found.detail)
+
+    def cell(found: Cell) -> None:
+        reporter.check(f"cell {found.name}", ok=found.valid, detail="; ".join(found.reasons or found.notes))
+
+    return Listener(check, cell, interrupted)

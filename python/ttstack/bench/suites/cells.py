@@ -18,6 +18,12 @@ DIGITS = 7  # of a second: finer than any clock here
 BUNDLED = "the server does not say how many tokens an event brings: TG takes each event of the first read for one token"
 
 
+def at_once(measured: Sequence[Result]) -> tuple[str, ...]:
+    """Say that answers of several tokens came in one read: something holds them back, and TG cannot be told."""
+    count = sum(1 for result in measured if result.tpot_s is None and result.ask.max_tokens > 1)
+    return (f"{count} of {len(measured)} answers came all at once: no time per token can be told",) if count else ()
+
+
 def request_values(results: Sequence[Result]) -> dict[str, tuple[float, ...]]:
     """Give the samples of valid requests, in their order; a sample that one of them lacks is left out for all.
 
@@ -51,7 +57,7 @@ def cell_of(  # noqa: PLR0913 - a cell's parts, by name
 ) -> Cell:
     """Make a cell of the requests that are ``measured``; all requests of the load count for whether it is void."""
     found = {**request_values(measured), **(values or {})}
-    against = [*reasons, *load.against]
+    against = [*reasons, *load.against, *at_once(measured)]
     if not measured and not against:
         against.append("no request was measured")
     return Cell(

@@ -88,7 +88,7 @@ def haystack(needles: Needles, needle: tuple[int, ...], size: int, seed: str) ->
 
 def find_needle(session: Session, needles: Needles | str, size: int) -> MeasuredCheck:
     """Ask for the needle in a prompt of ``size`` tokens. ``needles`` may be the reason why there are none."""
-    name = f"needle {size}"
+    name = f"needle-{size}"
     if isinstance(needles, str):
         return _untold(name, needles)
     target = session.target

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ttstack.bench.suites.infbench import Infbench, run_infbench
 from ttstack.bench.suites.settings import read_settings, read_table
 from ttstack.bench.suites.smoke import Smoke, run_smoke
+from ttstack.bench.suites.soak import Soak, run_soak
 from ttstack.bench.suites.sweep32k import Sweep32k, run_sweep32k
 from ttstack.errors import UsageError
 from ttstack.near import did_you_mean
@@ -47,6 +48,7 @@ SUITES: dict[str, Suite] = {
         Suite("smoke", "whether a server answers as its API promises", Smoke, run_smoke),
         Suite("sweep32k", "prefill and decode from 1k to 32k tokens", Sweep32k, run_sweep32k),
         Suite("infbench", "PP and TG of one request, then of more and more at once", Infbench, run_infbench),
+        Suite("soak", "a mixed load for minutes or hours: drift, memory, temperature and clock", Soak, run_soak),
     )
 }
 

@@ -48,7 +48,7 @@ class Target:
         return f"{prompt_tokens} + {output_tokens} tokens do not fit into max_model_len {self.max_model_len}"
 
 
-def _hear_nothing(_check: MeasuredCheck) -> None:
+def _hear_nothing(_what: object) -> None:
     pass
 
 
@@ -61,6 +61,7 @@ class Listener:
     """Who hears of each check and each cell, and who says by an exception that it is time to end."""
 
     check: Callable[[MeasuredCheck], None] = _hear_nothing
+    cell: Callable[[Cell], None] = _hear_nothing
     interrupted: Callable[[], None] = _go_on
 
 
@@ -130,7 +131,7 @@ class Session:
         if self.gone:
             return self.keep(void_cell(name, shape, f"not tried, since the server was gone at {self.gone}"))
         try:
-            warmed = self._warmed(warm_up, pattern)
+            warmed = self.warmed(warm_up, pattern)
             before = prefill_counter(self.target.endpoint)
             load = self.load(asks, pattern)
             after = prefill_counter(self.target.endpoint)
@@ -145,7 +146,7 @@ class Session:
             cell_of(name, shape, load, measured, values=values, server=server, reasons=[*warmed, *reasons])
         )
 
-    def _warmed(self, asks: Sequence[Ask], pattern: Closed) -> list[str]:
+    def warmed(self, asks: Sequence[Ask], pattern: Closed) -> list[str]:
         """Send the warm-up; say what is wrong with it. Raises BenchError."""
         load = self.load(asks, pattern) if asks else None
         if load is None or not load.voids:
@@ -160,7 +161,7 @@ class Session:
     def keep(self, cell: Cell) -> Cell:
         """Keep a cell and tell of it."""
         self.cells.append(cell)
-        self.listener.check(MeasuredCheck(f"cell {cell.name}", cell.valid, "; ".join(cell.reasons or cell.notes)))
+        self.listener.cell(cell)
         return cell
 
     def check(self, check: MeasuredCheck) -> None:

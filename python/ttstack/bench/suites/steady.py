@@ -30,7 +30,7 @@ def steady_window(results: Sequence[Result], concurrency: int) -> Steady | None:
     ends = {result.number: result.last_at for result in results if result.last_at is not None}
     sends = [result.sent for result in results if result.sent is not None]
     first_wave = [end for number, end in ends.items() if number < concurrency]
-    later = [end for end in ends.values() if sends and end >= max(sends)]
+    later = [end for end in ends.values() if sends and end > max(sends)]
     if not first_wave or not later or min(later) <= max(first_wave):
         return None
     begin, end = max(first_wave), min(later)

@@ -60,7 +60,7 @@ def _needles(session: Session) -> Needles | str:
 
 
 def _length(session: Session, settings: Sweep32k, size: int) -> None:
-    name, tokens = f"prompt {size}", settings.output_tokens
+    name, tokens = f"prompt-{size}", settings.output_tokens
     shape = {"prompt_tokens": size, "output_tokens": tokens, "concurrency": 1, "runs": settings.runs}
     why = session.target.lacks_room(size, tokens)
     if why:

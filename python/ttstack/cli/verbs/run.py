@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ttstack.cli.command import print_json
 from ttstack.cli.starting import add_start, prepare, say_error
 from ttstack.cli.streams import told
+from ttstack.cli.suites import add_suite, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -18,13 +19,14 @@ EXAMPLES = """\
   ttx run sim                    a whole run on simulated cards
   ttx run prod --no-wait         exit 3 at once when the cards are taken
   ttx run ./my-arm.toml --json   the closing line of the record, on stdout
+  ttx run prod --suite infbench --set runs=10 --set ttft_s=1.5
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     add_start(parser)
-    parser.add_argument("--suite", default="smoke", metavar="SUITE", help="what to measure (smoke)")
+    add_suite(parser)
     parser.set_defaults(func=_run)
 
 
@@ -32,7 +34,7 @@ def _run(context: Context, args: argparse.Namespace) -> int:
     from ttstack.cli.checklist import checklist  # noqa: PLC0415 - help and completion need not wait for it
     from ttstack.run.flow import execute  # noqa: PLC0415
 
-    asked, places, options = prepare(context, args, "run", args.suite)
+    asked, places, options = prepare(context, args, "run", args.suite, settings_of(args))
     with checklist(f"ttx run {asked.arm.name}: {asked.arm.description}") as reporter:
         outcome = execute(asked, places, options, reporter)
     say_error(outcome)
