@@ -79,7 +79,8 @@ def test_the_key_is_the_sum_of_the_canonical_form(inputs: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("number", "same"), [(1.0, 1), (0.5, 0.5000001), (1e20, 10**20)])
 def test_fractions_are_spelled_as_the_canonical_form_does(number: float, same: float) -> None:
-    assert key_of({"a": [{"b": number}]}) == key_of({"a": [{"b": same}]})
+    assert key_of({"a": {"b": number}}) == key_of({"a": {"b": same}})
+    assert key_of({"a": [number]}) == key_of({"a": [same]})
 
 
 @given(data=st.binary(max_size=200))

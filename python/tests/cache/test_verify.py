@@ -275,7 +275,6 @@ def _places(data: bytes) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("part", "value", "known"),
     [
-        ("table", (36).to_bytes(4, "little"), True),  # its vtable would lie before the buffer
         ("vtable", (2).to_bytes(2, "little"), True),  # shorter than its own head
         ("vtable", (60_000).to_bytes(2, "little"), True),  # longer than the buffer
         ("shards", bytes(4), False),  # a tensor has some
@@ -291,6 +290,15 @@ def test_a_header_with_one_odd_part(tmp_path: Path, part: str, value: bytes, kno
     (tmp_path / "x.tensorbin").write_bytes(data)
     judged = _judged(tmp_path / "x.tensorbin")
     assert judged == (headers.Judged("its header is corrupt") if known else headers.Judged(known=False))
+
+
+def test_a_header_whose_table_points_before_it(tmp_path: Path) -> None:
+    data = bytearray(ONE.read_bytes())
+    places, length = _places(data), int.from_bytes(data[:8], "little")
+    back = places["table"] - places["vtable"] + length  # as far from its end as the real one from its beginning
+    data[places["table"] : places["table"] + 4] = back.to_bytes(4, "little")
+    (tmp_path / "x.tensorbin").write_bytes(data)
+    assert _judged(tmp_path / "x.tensorbin").fault == "its header is corrupt"
 
 
 def test_a_manifest_that_may_not_be_read_is_no_fault_of_the_cache(
