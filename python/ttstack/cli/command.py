@@ -77,6 +77,7 @@ def verb_parser(module: object, name: str, summary: str) -> argparse.ArgumentPar
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.configure(parser)
+    parser.default = getattr(verb, "DEFAULT", "")
     return parser
 
 

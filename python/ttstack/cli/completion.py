@@ -130,6 +130,13 @@ def _recorded_runs(_prefix: str, args: argparse.Namespace) -> Iterator[str]:
                 yield str(json.loads(line).get("run", ""))
 
 
+def _abs(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
+    """Name the A/Bs that were carried out here, each of which left the file of its lock."""
+    from ttstack.host.places import state_folder  # noqa: PLC0415 - only for a line that asks for it
+
+    return sorted(path.stem for path in (state_folder(os.environ) / "ab").glob("*.lock"))
+
+
 def _suites(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
     from ttstack.bench.suites.registry import SUITES  # noqa: PLC0415 - only for a line that asks for it
 
@@ -166,7 +173,7 @@ def _folders(prefix: str, args: argparse.Namespace) -> Iterable[str]:
 
 
 _VALUES: dict[str, Values] = {
-    "ARM": _arms,
+    **dict.fromkeys(("ARM", "A", "B"), _arms),
     "RUN": _runs,
     "ttx down RUN": _unsettled_runs,
     "ttx adopt RUN": _unsettled_runs,
@@ -176,6 +183,9 @@ _VALUES: dict[str, Values] = {
     "VARIABLE": _variables,
     "DIR": _folders,
     **dict.fromkeys(("FILE", "PATH"), _files),
-    **dict.fromkeys(("SECONDS", "N", "UID:GID", "CARDS", "CMD", "CARD|RUN", "URL", "NAME"), _nothing),
+    **dict.fromkeys(
+        ("SECONDS", "N", "UID:GID", "CARDS", "CMD", "CARD|RUN", "SHARE", "METRIC", "URL", "NAME"), _nothing
+    ),
+    "ID": _abs,
 }
 """Name of a value in the usage, with the command before it where it means something else there -> its values."""

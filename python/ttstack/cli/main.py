@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "arm": "list, show, check, render and compare arms",
     "run": "one run from slot to record: boot, identify, measure, stop",
     "bench": "measure any server with a suite; no arm is needed",
+    "ab": "measure two arms against each other in pairs, and say whether they differ",
     "up": "take the slot, boot and identify an arm, and leave it running",
     "down": "stop an engine gracefully and free its cards",
     "adopt": "give an engine whose supervisor died a new one",

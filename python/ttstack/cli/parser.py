@@ -17,6 +17,8 @@ _MISSING = "the following arguments are required: "
 class Parser(argparse.ArgumentParser):
     """Raises UsageError where argparse writes its usage and exits."""
 
+    default = ""  # the command that is meant where a line names none
+
     def error(self, message: str) -> NoReturn:
         """Refuse the line, with the usage of what was called: argparse calls this for all that it finds."""
         if message.startswith(_MISSING):
@@ -29,10 +31,15 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401 - argparse's
         """Parse, and refuse what is left over here, where it is known what was called: argparse does so at its root."""
+        if self.default and args and args[0] not in {"-h", "--help", *self._commands()}:
+            args = [self.default, *args]
         found, extras = super().parse_known_args(args, namespace)
         if extras:
             self._refuse(extras)
         return found, extras
+
+    def _commands(self) -> list[str]:
+        return [name for action in self._actions if _has_commands(action) for name in action.choices or ()]
 
     def _refuse(self, extras: Sequence[str]) -> NoReturn:
         if not extras[0].startswith("-"):

@@ -62,10 +62,11 @@ def execute(asked: Asked, places: Places, options: Options, reporter: Reporter) 
                 run=run,
                 verb=options.verb,
                 arm=asked.arm.name,
-                asked=asked_record(asked, argv, options.suite if options.verb == "run" else ""),
+                asked=asked_record(asked, argv, options),
                 owner=Owner(link.process.pid, link.process.start, boot_id()),
                 host=host_facts(places.cache),
                 simulated=places.simulated,
+                ab=options.ab,
             )
             store_of(places.state).append(opened)
         except BaseException:

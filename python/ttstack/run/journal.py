@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ttstack.host.types import Card
     from ttstack.records.log import Log
     from ttstack.records.types import Identity, Json, Measured, Outcome, Phase
+    from ttstack.run.options import Options
     from ttstack.run.state import RunFolder
 
 
@@ -40,7 +41,7 @@ def store_of(state: Path) -> Store:
     return Store(records_file(state))
 
 
-def asked_record(asked: Asked, argv: tuple[str, ...], suite: str) -> AskedRecord:
+def asked_record(asked: Asked, argv: tuple[str, ...], options: Options) -> AskedRecord:
     """Put together what was asked, complete enough to ask for it again."""
     key = cache_key(asked)
     return AskedRecord(
@@ -50,12 +51,13 @@ def asked_record(asked: Asked, argv: tuple[str, ...], suite: str) -> AskedRecord
         arm=_mapping(asked.arm),
         pin=_mapping(asked.pin),
         model=_mapping(asked.model),
-        cards=asked.arm.cards.ids,
+        cards=options.cards or asked.arm.cards.ids,
         card_count=asked.arm.cards.count,
         cache=CacheAsked(key.key, _mapping(key.inputs)),
         argv=argv,
         secrets=asked.arm.engine.secrets,
-        suite=suite,
+        suite=options.suite if options.verb == "run" else "",
+        settings=options.settings if options.verb == "run" else {},
     )
 
 

@@ -29,6 +29,8 @@ class Options:
     extra_env: Mapping[str, str] = field(default_factory=dict)
     legacy: Path | None = None  # where older drivers' lock directory is
     listen_wait_s: float = 10.0
+    cards: tuple[str, ...] = ()  # ids in place of those of the arm, whose digest stays as it is
+    ab: AbPlace | None = None  # which place it has in an A/B
     limits: Limits | None = None  # when it is stopped; None: those of its kind of host
 
     def limits_on(self, places: Places) -> Limits:

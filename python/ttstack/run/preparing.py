@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ttstack.render.build import build_launch
@@ -16,11 +17,19 @@ if TYPE_CHECKING:
     from ttstack.slots.take import Slot
 
 
+def on_cards(asked: Asked, options: Options) -> Asked:
+    """Put the cards that the caller names in the place of the arm's; only for finding these cards."""
+    if not options.cards:
+        return asked
+    arm = asked.arm
+    return replace(asked, arm=replace(arm, cards=replace(arm.cards, ids=options.cards)))
+
+
 def launch_of(asked: Asked, places: Places, options: Options, run: str, slot: Slot) -> Launch:
     """Render one run's launch. Raises RenderError."""
     return build_launch(
         asked,
-        choose_cards(asked, slot.cards),
+        choose_cards(on_cards(asked, options), slot.cards),
         run_id=run,
         slots=[card.id for card in slot.cards],
         cache_root=str(places.cache),

@@ -23,9 +23,9 @@ from ttstack.run.errors import (
 from ttstack.run.identify import Subject, identify, sentence, title
 from ttstack.run.journal import Draft, cards_seen
 from ttstack.run.logscan import read_log
-from ttstack.run.plan import write_plan
 from ttstack.run.measuring import measure, target_of
-from ttstack.run.preparing import launch_of, plan_of
+from ttstack.run.plan import write_plan
+from ttstack.run.preparing import launch_of, on_cards, plan_of
 from ttstack.run.ready import healthy
 from ttstack.run.runtime import find_runtime
 from ttstack.run.state import OVER
@@ -108,12 +108,14 @@ class Work:
 
     def _take(self) -> Slot:
         cards = self.asked.arm.cards
-        request = Request(cards.count, cards.ids, self.options.wait_s, self.options.legacy)
+        request = Request(cards.count, self.options.cards or cards.ids, self.options.wait_s, self.options.legacy)
         slot = acquire(request, self.places, waiting=self.reporter.detail, check=self.interrupts.check)
         self.slot = slot
         key = cache_key(self.asked).key
         slot.write(new_claim(self.folder.run, self.asked.arm.name, myself(), cache=key))
-        self.draft.observed = replace(self.draft.observed, cards=cards_seen(self.asked, slot.cards))
+        self.draft.observed = replace(
+            self.draft.observed, cards=cards_seen(on_cards(self.asked, self.options), slot.cards)
+        )
         self.reporter.detail(", ".join(f"{card.id} ({card.bdf})" for card in slot.cards))
         return slot
 
@@ -223,7 +225,6 @@ class Work:
         self._cache().let_go()
 
     def _measure(self) -> None:
-        observed = self.draft.observed
         url = self._state().url
         cards = () if self.slot is None else self.slot.cards
         target = target_of(self.asked, self.places, cards, url, self.draft.observed.max_model_len)

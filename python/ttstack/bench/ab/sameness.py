@@ -80,9 +80,9 @@ def _under(key: str, tops: tuple[str, ...]) -> bool:
 
 
 def _flat(table: Mapping[str, Json], at: str) -> Iterator[tuple[str, Json]]:
-    """Give every value of nested tables with its dotted key; an empty table is a value, too."""
+    """Give every value of nested tables with its dotted key; an empty table has none."""
     for name, value in table.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping):
             yield from _flat(value, f"{at}{name}.")
         else:
             yield f"{at}{name}", value
