@@ -130,6 +130,13 @@ def _recorded_runs(_prefix: str, args: argparse.Namespace) -> Iterator[str]:
                 yield str(json.loads(line).get("run", ""))
 
 
+def _records(prefix: str, args: argparse.Namespace) -> Iterator[str]:
+    """Name files of records, and runs of this host."""
+    yield from _files(prefix, args, ".jsonl")
+    with suppress(OSError):
+        yield from _recorded_runs(prefix, argparse.Namespace())
+
+
 def _abs(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
     """Name the A/Bs that were carried out here, each of which left the file of its lock."""
     from ttstack.host.places import state_folder  # noqa: PLC0415 - only for a line that asks for it
@@ -178,13 +185,29 @@ _VALUES: dict[str, Values] = {
     "ttx down RUN": _unsettled_runs,
     "ttx adopt RUN": _unsettled_runs,
     "ttx records show RUN": _recorded_runs,
+    "RECORDS": _records,
     "SUITE": _suites,
     "KEY=VALUE": _settings,
     "VARIABLE": _variables,
     "DIR": _folders,
     **dict.fromkeys(("FILE", "PATH"), _files),
     **dict.fromkeys(
-        ("SECONDS", "N", "UID:GID", "CARDS", "CMD", "CARD|RUN", "SHARE", "METRIC", "URL", "NAME"), _nothing
+        (
+            "SECONDS",
+            "N",
+            "UID:GID",
+            "CARDS",
+            "CMD",
+            "CARD|RUN",
+            "SHARE",
+            "METRIC",
+            "URL",
+            "NAME",
+            "WHEN",
+            "TEXT",
+            "SQL",
+        ),
+        _nothing,
     ),
     "ID": _abs,
 }

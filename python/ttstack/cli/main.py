@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "cache": "which tensor caches there are, whose, and whether they are whole",
     "doctor": "say whether this host is fit to run engines, and whether it has lost memory",
     "reserve": "say whether an arm's tensor cache could be built now, and what could make room",
+    "report": "write what was measured as one page, or as Markdown for a pull request",
     "records": "list and show what was run and measured",
     "unit": "print a systemd unit for an arm, for hosts without NixOS",
     "completion": "print a script that completes ttx's command lines in a shell",

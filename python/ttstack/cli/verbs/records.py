@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ttstack.cli.command import leaf, note, print_json, print_table
 from ttstack.cli.record_files import add_records, file_of, find_run, read_log, tell
+from ttstack.cli.since import since
 from ttstack.cli.verbs.records_verify import add_merge, add_verify
 from ttstack.cli.verbs.records_work import add_diff, add_query
 from ttstack.errors import Exit
@@ -37,8 +36,6 @@ _LS = """\
 """
 _SHOW = "  ttx records show\n  ttx records show 20260131T2359\n  ttx records show last --json\n"
 _COLUMNS = ("RUN", "WHEN", "VERB", "ARM", "OUTCOME", "QUOTABLE", "SECONDS", "SUITE")
-_AGO = re.compile(r"([0-9]{1,6})([mhdw])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ls.add_argument("--outcome", choices=_OUTCOMES, help="only runs that ended so")
     ls.add_argument(
         "--since",
-        type=_since,
+        type=since,
         metavar="WHEN",
         help="only runs since 2026-01-31, 2026-01-31T12:00 (UTC), or 90m, 7d ago",
     )
@@ -73,20 +70,6 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of runs")
     return int(text)
-
-
-def _since(text: str) -> str:
-    """Say since when, as records spell times."""
-    ago = _AGO.fullmatch(text)
-    try:
-        if ago is not None:
-            moment = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        else:
-            moment = datetime.fromisoformat(text)
-            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-01-31 or 7d") from error
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def _ls(_context: Context, args: argparse.Namespace) -> int:
