@@ -16,7 +16,7 @@ from ttstack.host.places import state_folder
 from ttstack.render.build import engine_argv
 from ttstack.run.ab.conduct import conduct, find
 from ttstack.run.ab.plan import AbPlan, beside, check_pairs, choose_mode, new_ab_id
-from ttstack.run.errors import RunRefusedError
+from ttstack.run.errors import InterruptedRunError, RunRefusedError
 from ttstack.run.link import python_path
 
 if TYPE_CHECKING:
@@ -108,9 +108,14 @@ def carry_out(context: Context, plan: AbPlan, wait_s: float) -> Report:
         a, b = (asked_for(context, str(each.arm.file)) for each in (plan.a, plan.b))
         return a, _beside(a, b, plan.mode)
 
-    with ab_board(title, plan.pairs) as reporter:
-        places = places_for(os.environ, simulated=plan.simulated)
-        return conduct(plan, places, command, reporter, environ=environ, wait_s=wait_s, now=now)
+    places = places_for(os.environ, simulated=plan.simulated)
+    try:
+        with ab_board(title, plan.pairs) as reporter:
+            return conduct(plan, places, command, reporter, environ=environ, wait_s=wait_s, now=now)
+    except InterruptedRunError as error:
+        if find(places.state, plan.id) is not None:
+            error.hint = f"go on with: ttx ab --resume {plan.id}"
+        raise
 
 
 def _arms_of(context: Context, args: argparse.Namespace, report: Report) -> tuple[Asked, Asked]:

@@ -112,6 +112,7 @@ def _print_effects(report: Report) -> None:
         print(f"cards    {interval(seen.card)}, the second against the first")
     if seen.period is not None:
         print(f"period   {interval(seen.period)}, the later run of a pair against the earlier")
+    print(f"drift    {percent(first.drift)} of both from pair to pair")
     print()
     for line in forest([*report.metrics[: _SHOWN + 1]]):
         print(printable(line))
@@ -125,8 +126,7 @@ def _print_effects(report: Report) -> None:
 def _row(cell: AbCell, report: Report) -> tuple[str, ...]:
     value = cell.values.get(report.place.metric)
     hidden = not report.finished  # who sees them is tempted to stop
-    last = {id(each) for pair in report.pairs for each in pair.cells.values()}
-    against = [*cell.against] if id(cell) in last else ["measured again: this pair was interrupted", *cell.against]
+    against = against_of(cell, report)
     return (
         str(cell.place.pair + 1) + (f" (attempt {cell.place.attempt + 1})" if cell.place.attempt else ""),
         f"{cell.place.side} {cell.record.opened.arm}",
@@ -136,6 +136,16 @@ def _row(cell: AbCell, report: Report) -> tuple[str, ...]:
         "" if value is None or hidden else f"{value:.6g}",
         f"no: {'; '.join(against)}" if against else "yes",
     )
+
+
+def against_of(cell: AbCell, report: Report) -> list[str]:
+    """Say why a run does not count."""
+    pair = next(each for each in report.pairs if each.number == cell.place.pair)
+    if all(cell is not each for each in pair.cells.values()):
+        return ["this pair was measured again", *cell.against]
+    others = [other for other in pair.cells.values() if other is not cell and other.against]
+    lost = [f"{other.place.side} of this pair does not" for other in others if not cell.against]
+    return [*pair.against, *cell.against, *lost]
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -171,6 +181,7 @@ def _metric_json(metric: MetricFound) -> dict[str, Any]:
         "better": metric.better,
         "a": metric.a,
         "b": metric.b,
+        "drift": metric.drift,
         **_table(metric.effects),
     }
 
@@ -182,7 +193,7 @@ def _table(value: object) -> dict[str, Any]:
 
 
 def _cell_json(cell: AbCell, report: Report) -> dict[str, Any]:
-    last = {id(each) for pair in report.pairs for each in pair.cells.values()}
+    against = against_of(cell, report)
     return {
         "run": cell.record.id,
         "time": cell.record.opened.time,
@@ -194,7 +205,7 @@ def _cell_json(cell: AbCell, report: Report) -> dict[str, Any]:
         "cards": list(cell.cards),
         "cards_asked": list(cell.record.opened.asked.cards),
         "outcome": cell.record.outcome,
-        "counts": not cell.against and id(cell) in last,
-        "against": list(cell.against),
+        "counts": not against,
+        "against": against,
         "values": dict(cell.values) if report.finished else {},
     }

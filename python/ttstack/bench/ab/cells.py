@@ -46,6 +46,7 @@ class AbPair:
     number: int
     cells: Mapping[Literal["A", "B"], AbCell]
     others: tuple[AbCell, ...]
+    against: tuple[str, ...] = ()  # why the two may not be held against each other, though each is good
 
     @property
     def done(self) -> bool:
@@ -58,7 +59,11 @@ class AbPair:
     @property
     def both(self) -> tuple[AbCell, AbCell] | None:
         """A and B, when both count."""
-        if len(self.cells) != len("AB") or any(cell.against or cell.running for cell in self.cells.values()):
+        if (
+            self.against
+            or len(self.cells) != len("AB")
+            or any(cell.against or cell.running for cell in self.cells.values())
+        ):
             return None
         return self.cells["A"], self.cells["B"]
 

@@ -97,6 +97,18 @@ def effects(pairs: Sequence[Pair], level: float = LEVEL) -> Effects:
     return Effects(len(pairs), df, noise, made["treatment"], made.get("card"), made.get("period"), tuple(mixed), level)
 
 
+def drift(pairs: Sequence[Pair], when: Sequence[float]) -> float:
+    """Say by which share both arms change from one pair to the next; ``when``: the pairs' numbers. 0 for one pair.
+
+    For people alone: it takes the same from both arms, whose difference it is no part of.
+    """
+    middle = math.fsum(when) / len(when)
+    away = [at - middle for at in when]
+    size = _product(away, away)
+    levels = [(math.log(pair.a) + math.log(pair.b)) / 2 for pair in pairs]
+    return math.expm1(_product(away, levels) / size) if size else 0.0
+
+
 # A on the first card means B on the second: the difference holds second - first, once. So it is with the order.
 _CARD: dict[Side, float] = {"first": 1.0, "second": -1.0, "": 0.0}
 _ORDER: dict[Order, float] = {"ab": 1.0, "ba": -1.0, "": 0.0}

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ttstack.records.log import RunRecord
 
 
+_OF_NONE = b'"ab":null'
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a floor is asked for; only an A/A that was made in this way says something about it."""
@@ -48,7 +51,8 @@ def ab_runs(runs: Iterable[RunRecord]) -> Mapping[str, Sequence[RunRecord]]:
     """Sort the runs that are part of an A/B by its id, the A/Bs in the order of their beginning."""
     found: dict[str, list[RunRecord]] = {}
     for run in runs:
-        place = run.raw_open.get("ab")
+        # Most of many thousand runs are of none: these need not be parsed.
+        place = None if _OF_NONE in run.open_line.raw else run.raw_open.get("ab")
         if place is not None:
             found.setdefault(place["id"], []).append(run)
     return found

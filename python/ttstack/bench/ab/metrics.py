@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 Better = Literal["lower", "higher"]
 
-PRIMARY: Mapping[str, str] = {"smoke": "request_s", "infbench": "b1/tg_ms_per_token"}
+PRIMARY: Mapping[str, str] = {
+    "smoke": "request_s",
+    "sweep32k": "prefill_ms_per_token",
+    "infbench": "b1/tg_ms_per_token",
+    "soak": "mixed/tg_ms_per_token",
+}
 """Suite -> the metric that has the verdict when none is named."""
 
 _MOMENT = "_at_s"  # a place in time, no duration

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
 from ttstack.bench.ab.cells import cell_of, pairs_of, place_of
-from ttstack.bench.ab.effect import Effects, Pair, effects
+from ttstack.bench.ab.effect import Effects, Pair, drift, effects
 from ttstack.bench.ab.metrics import better
 from ttstack.bench.ab.outputs import Outputs, compare_outputs
 from ttstack.bench.ab.sameness import Difference, asked_difference, declared, is_one_arm, undeclared
@@ -40,6 +40,7 @@ class MetricFound:
     better: Better | None
     a: float  # median of the boots' values, in the metric's unit
     b: float
+    drift: float  # of both arms from pair to pair, as a share
     effects: Effects
 
 
@@ -93,7 +94,7 @@ def judge(runs: Sequence[RunRecord]) -> Report:
     if not runs:
         raise ValueError("an A/B has at least one run")
     place = place_of(runs[0])
-    pairs = pairs_of([cell_of(run, place.metric) for run in runs])
+    pairs = tuple(map(_by_one_program, pairs_of([cell_of(run, place.metric) for run in runs])))
     counted = [(pair, found) for pair in pairs if (found := pair.both) is not None]
     both = [found for _, found in counted]
     firsts = {side: next((run for run in runs if place_of(run).side == side), None) for side in ("A", "B")}
@@ -122,6 +123,14 @@ def judge(runs: Sequence[RunRecord]) -> Report:
         metrics=metrics,
         outputs=outputs,
     )
+
+
+def _by_one_program(pair: AbPair) -> AbPair:
+    """Let a pair not count whose runs were made by two versions of ttx: they were not measured in one way."""
+    if pair.both is None:
+        return pair
+    keys = [each.key for each in undeclared(*(cell.record for cell in pair.both)) if each.key.startswith("tool.")]
+    return replace(pair, against=(f"ttx changed between its runs: {', '.join(keys)}",)) if keys else pair
 
 
 def is_finished(place: AbPlace, pairs: Sequence[AbPair]) -> bool:
@@ -226,13 +235,14 @@ def _seen(cell: AbCell) -> tuple[CardSeen, ...]:
 
 
 def _metric(name: str, both: Sequence[tuple[AbCell, AbCell]], cards: Sequence[str]) -> MetricFound:
-    made = effects([_pair(name, a, b, cards) for a, b in both])
+    made = [_pair(name, a, b, cards) for a, b in both]
     return MetricFound(
         name,
         better(name),
         median(a.values[name] for a, _ in both),
         median(b.values[name] for _, b in both),
-        made,
+        drift(made, [a.place.pair for a, _ in both]),
+        effects(made),
     )
 
 
@@ -268,6 +278,10 @@ def _notes(runs: Sequence[RunRecord], outputs: Outputs, verdict: Verdict, *, one
     tools = {str(run.raw_open["tool"]) for run in runs}
     if len(tools) > 1:
         found.append(f"it was measured by {len(tools)} versions of ttx; both runs of a pair by one")
+    states = [(run, run.opened.host.state) for run in runs]
+    busy = [run.id for run, state in states if state and state.load[:1] > (float(run.opened.host.cpu_count),)]
+    if busy:
+        found.append(f"the host was busy when {len(busy)} of {len(runs)} runs began: more load than processors")
     if len({run.opened.host.boot_id for run in runs}) > 1:
         found.append("the host was booted anew in between")
     seen = [(run.id, run.closed.observed) for run in runs if run.closed and run.closed.observed]

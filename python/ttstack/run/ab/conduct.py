@@ -165,7 +165,7 @@ class _Conductor:
         if report is None or not pair.done:
             hint = f"go on with: ttx ab --resume {self.plan.id}"
             raise RunError(f"pair {number + 1} was cut short", hint=hint, reason="cut_short")
-        self.reporter.counted(number, [why for cell in pair.cells.values() for why in cell.against])
+        self.reporter.counted(number, [*pair.against, *(why for cell in pair.cells.values() for why in cell.against)])
         return report
 
     def _order(self, cell: PlannedCell, attempt: int) -> CellOrder:
