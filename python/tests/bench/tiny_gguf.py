@@ -1,7 +1,8 @@
-"""A tiny random Llama as a GGUF file, for a real server to serve: two layers, about 0.6 MB, made in a moment.
+"""A tiny random Llama as a GGUF file, for a real server to serve: two layers, 6 MB, made in a moment.
 
 The format is that of ggml's docs/gguf.md, version 3. All matrices are Q8_0: blocks of 32 weights, a half-precision
-scale and 32 signed bytes, so that random bytes are random weights. What the model says means nothing.
+scale and 32 signed bytes, so that random bytes are random weights. What the model says means nothing. One small head of
+attention keeps 32k tokens affordable; the wide feed-forward part gives 1k tokens enough work to be measured by.
 
 By hand: ``python tiny_gguf.py FILE``.
 """
@@ -13,10 +14,10 @@ import struct
 import sys
 from pathlib import Path
 
-LAYERS, WIDTH, HEAD, HEADS, KV_HEADS, INNER = 2, 128, 32, 4, 2, 256
+LAYERS, WIDTH, HEAD, HEADS, KV_HEADS, INNER = 2, 256, 32, 1, 1, 3072
 CONTEXT = 65536
 VOCABULARY = 2048
-_U32, _F32, _STRING, _ARRAY, _I32 = 4, 6, 8, 9, 5  # types of values
+_U32, _I32, _F32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9  # types of values
 _PLAIN, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6  # types of tokens
 _TENSOR_F32, _TENSOR_Q8_0 = 0, 8
 _BLOCK = 32
@@ -31,6 +32,8 @@ def _string(text: str) -> bytes:
 def _value(value: object) -> bytes:
     if isinstance(value, str):
         return struct.pack("<I", _STRING) + _string(value)
+    if isinstance(value, bool):
+        return struct.pack("<I?", _BOOL, value)
     if isinstance(value, float):
         return struct.pack("<If", _F32, value)
     if isinstance(value, int):
@@ -49,7 +52,7 @@ def _tokens() -> tuple[list[str], list[int]]:
     kinds = [_UNKNOWN, _CONTROL, _CONTROL, *[_BYTE] * 256]
     parts = [f"{one}{two}" for one in "bcdfghjklmnpqrstvwxyz" for two in "aeiou"]
     words = [f"\u2581{one}{two}" for one in parts for two in parts]
-    more = [chr(code) for code in range(32, 127)] + parts + words
+    more = ["\u2581", *(chr(code) for code in range(33, 127)), *parts, *words]
     tokens += more[: VOCABULARY - len(tokens)]
     kinds += [_PLAIN] * (VOCABULARY - len(kinds))
     return tokens, kinds
@@ -66,6 +69,8 @@ def _metadata() -> dict[str, object]:
         "llama.feed_forward_length": INNER,
         "llama.attention.head_count": HEADS,
         "llama.attention.head_count_kv": KV_HEADS,
+        "llama.attention.key_length": HEAD,
+        "llama.attention.value_length": HEAD,
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
         "llama.rope.dimension_count": HEAD,
         "llama.vocab_size": VOCABULARY,
@@ -73,6 +78,7 @@ def _metadata() -> dict[str, object]:
         "tokenizer.ggml.tokens": tokens,
         "tokenizer.ggml.scores": [-float(number) for number in range(VOCABULARY)],
         "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.add_space_prefix": False,  # so that text comes back from its tokens as it was
         "tokenizer.ggml.bos_token_id": 1,
         "tokenizer.ggml.eos_token_id": 2,
         "tokenizer.ggml.unknown_token_id": 0,

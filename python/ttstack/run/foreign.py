@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ttstack.run.report import Reporter
 
 _WAIT_S = 30.0
+_EXTRA: dict[str, dict[str, Json]] = {"llamacpp": {"cache_prompt": False}}
+"""``owned_by`` of /v1/models -> what a request must say so that no cache of prompts helps it. llama.cpp keeps every
+prompt, and takes from it whatever two have in common, be it one token (tools/server/README.md)."""
 _LOCAL = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -172,6 +175,7 @@ class _Work:
             model=str(row["id"]),
             max_model_len=length,
             max_num_seqs=self.wanted.max_num_seqs,
+            extra=extra_of(row),
             cards=_cards(self.endpoint),
         )
 
@@ -197,6 +201,11 @@ def length_of(row: Mapping[str, Any]) -> int | None:
     meta = row.get("meta")
     told = row.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
     return told if type(told) is int and told > 0 else None
+
+
+def extra_of(row: Mapping[str, Any]) -> Mapping[str, Json]:
+    """Say what requests to this kind of server must have besides."""
+    return _EXTRA.get(str(row.get("owned_by")), {})
 
 
 def _cards(endpoint: Endpoint) -> tuple[Card, ...]:

@@ -32,7 +32,8 @@ def fixed_answers(session: Session) -> dict[str, str]:
     """
     length = session.target.max_model_len
     tokens = TOKENS if length is None else max(1, min(TOKENS, length // 4))
-    asks = [Ask(session.target.model, prompt, tokens, may_hit_cache=True, label=name) for name, prompt in FIXED.items()]
+    model, extra = session.target.model, session.target.extra
+    asks = [Ask(model, prompt, tokens, may_hit_cache=True, extra=extra, label=name) for name, prompt in FIXED.items()]
     load = session.load(asks, Closed(1))
     return {result.ask.label: result.text for result in load.valid}
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttstack.bench.client.types import Ask, Closed
-from ttstack.bench.completion import error_text, get
 from ttstack.bench.errors import BenchError
 from ttstack.bench.http import Client
+from ttstack.bench.suites.tokenizer import tokenize
 from ttstack.records.types import MeasuredCheck
 
 if TYPE_CHECKING:
@@ -60,19 +60,6 @@ def prepare(target: Target, timeout_s: float) -> Needles:
     return Needles(lead, hay, tokenize(client, target.model, _QUESTION))
 
 
-def tokenize(client: Client, model: str, text: str, *, special: bool = False) -> tuple[int, ...]:
-    """Ask for the ids of a text. Raises BenchError."""
-    # vLLM reads the first three, llama.cpp the others.
-    body = {"model": model, "prompt": text, "add_special_tokens": special, "content": text, "add_special": special}
-    answer = client.post("/tokenize", body)
-    if answer.status != 200:  # noqa: PLR2004 - OK
-        raise BenchError(f"/tokenize answered {answer.status}: {error_text(answer.body)}", reason="status")
-    ids = tuple(token for token in get(answer.body, "tokens", list) if type(token) is int)
-    if not ids:
-        raise BenchError("/tokenize told no token ids", reason="answer")
-    return ids
-
-
 def haystack(needles: Needles, needle: tuple[int, ...], size: int, seed: str) -> tuple[int, ...] | None:
     """Put a prompt of ``size`` tokens together, the needle whole inside; None when it is too short for that."""
     room = size - len(needles.lead) - len(needle) - len(needles.question)
@@ -98,7 +85,7 @@ def find_needle(session: Session, needles: Needles | str, size: int) -> Measured
         prompt = haystack(needles, tokenize(client, target.model, sentence(target, number)), size, session.seed)
         if prompt is None:
             return _untold(name, f"{size} tokens are too few for a question", number)
-        ask = Ask(target.model, prompt, ANSWER_TOKENS, may_hit_cache=True, label=name)
+        ask = Ask(target.model, prompt, ANSWER_TOKENS, may_hit_cache=True, extra=target.extra, label=name)
         (result,) = session.load([ask], Closed(1)).results
     except BenchError as error:
         return _untold(name, error.message, number)

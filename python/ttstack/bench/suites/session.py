@@ -38,6 +38,7 @@ class Target:
     max_model_len: int | None = None  # tokens
     max_num_seqs: int | None = None  # requests that it computes at once
     simulated: bool = False  # known to be the simulated engine
+    extra: Mapping[str, Json] = field(default_factory=dict)  # more fields of every request
     cards: tuple[Card, ...] = ()  # that it runs on, where they can be looked at
     roots: Roots = field(default_factory=Roots)
 
@@ -86,7 +87,7 @@ class Session:
     def ask(self, cell: str, number: int, prompt_tokens: int, output_tokens: int) -> Ask:
         """Make a request of exact length whose prompt no other one shares a beginning with."""
         prompt = fresh_prompt(prompt_tokens, f"{self.seed}/{cell}", number)
-        return Ask(self.target.model, prompt, output_tokens, label=cell)
+        return Ask(self.target.model, prompt, output_tokens, extra=self.target.extra, label=cell)
 
     def asks(self, cell: str, count: int, prompt_tokens: int, output_tokens: int) -> tuple[Ask, ...]:
         """Make the requests that are measured."""

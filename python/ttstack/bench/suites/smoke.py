@@ -18,12 +18,12 @@ from ttstack.bench.completion import (
     complete_streamed,
     error_text,
     forced,
-    get,
     request,
 )
 from ttstack.bench.errors import BenchError
 from ttstack.bench.http import Client
 from ttstack.bench.suites.settings import setting
+from ttstack.bench.suites.tokenizer import detokenize, tokenize
 from ttstack.errors import UsageError
 from ttstack.records.types import Measured, MeasuredCheck
 
@@ -129,17 +129,6 @@ class _Smoke:
         self.values["request_s"].append(answer.seconds)
         return answer
 
-    def ask(self, path: str, body: dict[str, object], key: str, kind: type[Found]) -> Found:
-        """Return one entry of a JSON answer."""
-
-        def entry() -> Found:
-            answer = self.client.post(path, body)
-            if answer.status != http.client.OK:
-                raise BenchError(f"{path} answered {answer.status}: {error_text(answer.body)}", reason="status")
-            return get(answer.body, key, kind)
-
-        return self.counted(entry)
-
     def first(self) -> Completion:
         """Return the answer that others are compared with; it is asked for once."""
         if self.reference is None:
@@ -189,9 +178,8 @@ def stop_within(text: str) -> str:
 
 
 def _unicode(smoke: _Smoke, name: str) -> MeasuredCheck:
-    body = {"model": smoke.model, "prompt": UNICODE, "add_special_tokens": False}
-    tokens = smoke.ask("/tokenize", body, "tokens", list)
-    back = smoke.ask("/detokenize", {"model": smoke.model, "tokens": tokens}, "prompt", str)
+    tokens = smoke.counted(lambda: tokenize(smoke.client, smoke.model, UNICODE))
+    back = smoke.counted(lambda: detokenize(smoke.client, smoke.model, tokens))
     answer = smoke.complete(request(smoke.model, UNICODE, 16))
     faults = []
     if unicodedata.normalize("NFC", back) != unicodedata.normalize("NFC", UNICODE):
