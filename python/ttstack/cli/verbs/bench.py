@@ -56,6 +56,7 @@ def _bench(_context: Context, args: argparse.Namespace) -> int:
     from ttstack.host.places import find_places  # noqa: PLC0415
     from ttstack.run.foreign import Wanted, measure_foreign  # noqa: PLC0415
 
+    _check_url(args.url)
     wanted = Wanted(
         url=args.url,
         suite=args.suite,
@@ -79,6 +80,17 @@ def _bench(_context: Context, args: argparse.Namespace) -> int:
         else:
             _show(found)
     return found.exit_code
+
+
+def _check_url(url: str) -> None:
+    """Refuse what is no URL as what it is: a fault of the command line. Raises UsageError."""
+    from ttstack.bench.client.endpoint import Endpoint  # noqa: PLC0415 - help and completion need not wait for it
+    from ttstack.bench.errors import BenchError  # noqa: PLC0415
+
+    try:
+        Endpoint.of(url)
+    except BenchError as error:
+        raise UsageError(error.message, hint=error.hint, reason="bad_url") from error
 
 
 def _token(variable: str) -> str:
