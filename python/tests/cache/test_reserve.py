@@ -95,7 +95,7 @@ def test_the_refusal_says_what_is_lacking_and_the_way_out(tmp_path: Path, disks:
     error = _refusal(reserve(tmp_path, _want(tmp_path, 10)))
     assert error.reason == "no_space"
     assert "/mnt/a has 10.5 GB free, and 11.0 GB are needed (10.0 GB for this build, 1.0 GB as a margin)" in str(error)
-    assert "ttx cache gc" in error.hint
+    assert "ttx reserve mine" in error.hint
 
 
 def test_nothing_is_written(tmp_path: Path, disks: Disks) -> None:
