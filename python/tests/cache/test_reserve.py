@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +20,7 @@ from ttstack.host.errors import HostError
 from ttstack.host.filesystems import Filesystem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
 GB = 1_000_000_000
 NOTHING = Allowance(files=0, jit_bytes=0, jit_files=0, container_bytes=0, container_files=0)
@@ -326,42 +325,53 @@ def test_one_at_a_time_reserves_whatever_its_root(tmp_path: Path) -> None:
         pass
 
 
-def _race(root: Path, locks: Path, name: str, ready: int) -> Callable[[], bool]:
-    """Start a process that reserves and writes its marker; return a question whether it might."""
+class _Gate:
+    """What many processes wait for at once; whoever comes late finds it open."""
+
+    def __init__(self) -> None:
+        self._inner, self._outer = os.pipe()
+
+    def wait(self) -> None:
+        """Wait, in a child."""
+        os.close(self._outer)
+        os.read(self._inner, 1)
+
+    def open(self) -> None:
+        """Let all go, in the parent."""
+        os.close(self._outer)
+        os.close(self._inner)
+
+
+def _race(root: Path, locks: Path, name: str, begins: _Gate, ends: _Gate) -> int:
+    """Start a process that reserves and writes its marker; return where it says whether it might."""
     read, write = os.pipe()
-    pid = os.fork()
-    if not pid:
-        os.read(ready, 1)
-        answer = b"n"
-        try:
-            want = _want(root, 10, inputs=with_env(A=name))
-            with reserving(locks, root):
-                if reserve(root, want, roots=known_roots(locks)).fits:
-                    begin(root, with_env(A=name), expected=want.expected, builder=builder(name))
-                    answer = b"y"
-        finally:
-            os.write(write, answer)
-            os.read(ready, 1)  # live until all are done
-            os._exit(0)
-    os.close(write)
-
-    def answer_of() -> bool:
-        return os.read(read, 1) == b"y"
-
-    return answer_of
+    if os.fork():
+        os.close(write)
+        return read
+    answer = b"n"
+    try:
+        begins.wait()
+        want = _want(root, 10, inputs=with_env(A=name))
+        with reserving(locks, root):
+            if reserve(root, want, roots=known_roots(locks)).fits:
+                begin(root, with_env(A=name), expected=want.expected, builder=builder(name))
+                answer = b"y"
+    finally:
+        os.write(write, answer)
+        ends.wait()  # live until all have asked
+        os._exit(0)
 
 
 @pytest.mark.parametrize("roots", [1, 4])
 def test_of_many_that_start_at_once_as_many_begin_as_fit(tmp_path: Path, disks: Disks, roots: int) -> None:
     disks.put(tmp_path, "a", 25)  # two of them, with their margins
-    for _ in range(3):
-        place = Path(os.path.realpath(tmp_path)) / os.urandom(4).hex()
-        ready, go = os.pipe()
-        answers = [_race(place / f"root{at % roots}", place / "locks", str(at), ready) for at in range(6)]
-        os.write(go, b"x" * 6)
-        assert [answer() for answer in answers].count(True) == 2
-        os.write(go, b"x" * 6)
-        os.close(go)
-        os.close(ready)
-        for _ in range(6):
+    for at in range(3):
+        place, begins, ends = tmp_path / str(at), _Gate(), _Gate()
+        asked = [_race(place / f"root{at % roots}", place / "locks", str(at), begins, ends) for at in range(6)]
+        begins.open()
+        answers = [os.read(read, 1) for read in asked]
+        ends.open()
+        for read in asked:
+            os.close(read)
             os.wait()
+        assert (answers.count(b"y"), answers.count(b"n")) == (2, 4)
