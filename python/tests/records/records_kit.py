@@ -6,11 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import ttstack
-from ttstack.records.build import closing, opening
+from ttstack.arm.digest import arm_digest, model_digest, pin_digest
+from ttstack.arm.key import cache_key
+from ttstack.arm.load import load
+from ttstack.arm.shelf import find_shelf
+from ttstack.records.build import closing, jsonable, opening
 from ttstack.records.context import AbPlace, HostFacts, HostState, Tool
 from ttstack.records.statistics import summarise
 from ttstack.records.store import encode
@@ -80,6 +85,25 @@ def asked(arm: dict[str, Json] | None = None) -> AskedRecord:
         argv=("ttx-sim", "serve", "/m"),
         secrets=("HF_TOKEN",),
         suite="smoke",
+    )
+
+
+SHELF = find_shelf(Path(__file__).resolve().parents[3] / "arms", {}, Path("/"))
+
+
+def true_asked(name: str = "sim") -> AskedRecord:
+    """Ask for an arm of the project, with its true digests."""
+    what = load(name, SHELF)
+    key = cache_key(what)
+    tables: Any = {part: jsonable(getattr(what, part)) for part in ("arm", "pin", "model")}
+    inputs: Any = jsonable(key.inputs)
+    return replace(
+        asked(),
+        arm_digest=arm_digest(what),
+        pin_digest=pin_digest(what.pin),
+        model_digest=model_digest(what.model),
+        cache=CacheAsked(key.key, inputs),
+        **tables,
     )
 
 

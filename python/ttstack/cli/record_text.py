@@ -15,6 +15,7 @@ from ttstack.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ttstack.records.context import HostState, Tool
     from ttstack.records.log import RunRecord
     from ttstack.records.types import CacheWork, Closed, Json
 
@@ -67,7 +68,7 @@ def sections(run: RunRecord) -> Sections:
         found["observed"] = list(_observed(run.closed))
         found["identity"] = list(_identity(run.closed))
         found["measured"] = list(_measured(run.closed))
-        found["phases"] = [Row(printable(phase.name), f"{phase.seconds:.3f} s") for phase in run.closed.phases]
+        found["phases"] = [Row(phase.name, f"{phase.seconds:.3f} s  {phase.start}") for phase in run.closed.phases]
     return {
         title: [Row(printable(row.name), printable(row.value), row.mark) for row in rows]
         for title, rows in found.items()
@@ -91,6 +92,8 @@ def _run(run: RunRecord) -> Iterator[Row]:
         yield Row("reason", f"{closed.reason}: {closed.text}", "bad")
     if closed is None:
         yield Row("owner", f"process {opened.owner.pid}, {'alive' if run.alive else 'gone: it never closed the run'}")
+    if opened.ab is not None:
+        yield Row("A/B", f"{opened.ab.id}, pair {opened.ab.pair}, side {opened.ab.side}, attempt {opened.ab.attempt}")
     yield Row("quotable", "yes" if run.quotable else "no", "good" if run.quotable else "bad")
     for reason in run.not_quotable:
         yield Row("", f"- {reason}")
@@ -116,7 +119,29 @@ def _host(run: RunRecord) -> Iterator[Row]:
     yield Row("name", host.hostname)
     yield Row("machine", f"{host.cpu_count} cpus{f' ({host.cpu_model})' if host.cpu_model else ''}{memory}")
     yield Row("kernel", host.kernel)
-    yield Row("tool", f"{run.opened.tool.name} {run.opened.tool.version}")
+    yield Row("tool", _tool(run.opened.tool))
+    if host.state is not None:
+        yield Row("state", ", ".join(_state(host.state)))
+
+
+def _tool(tool: Tool) -> str:
+    commit = f", commit {tool.commit[:12]}" if tool.commit else ""
+    changed = f" and changes {tool.dirty[:12]}" if tool.dirty else ""
+    place = f" ({tool.source} {tool.place}{commit}{changed})" if tool.source else ""
+    return f"{tool.name} {tool.version}{place}"
+
+
+def _state(state: HostState) -> Iterator[str]:
+    if state.load:
+        yield f"load {' '.join(f'{load:.2f}' for load in state.load)}"
+    if state.memory_available_bytes is not None:
+        yield f"{state.memory_available_bytes / 2**30:.1f} GiB memory available"
+    if state.cpu_governor:
+        yield f"governor {state.cpu_governor}"
+    if state.cache_free_bytes is not None:
+        yield f"{state.cache_free_bytes / 1e9:.1f} GB free for caches"
+    if state.clock_synchronised is not None:
+        yield f"clock {'' if state.clock_synchronised else 'not '}synchronised"
 
 
 def _observed(closed: Closed) -> Iterator[Row]:
@@ -124,7 +149,10 @@ def _observed(closed: Closed) -> Iterator[Row]:
     if seen is None:
         return
     for card in seen.cards:
-        yield Row("card", f"{card.id}  {card.bdf}  {card.node}")
+        told = (card.id, card.bdf, card.node, card.board, card.firmware and f"firmware {card.firmware}")
+        inner = "" if card.inner is None else f"the engine's {card.inner}"
+        driver = card.driver and f"driver {card.driver}"
+        yield Row("card", "  ".join(filter(None, (*told, driver, inner))))
     for banner in seen.banners:
         yield Row("banner", banner)
     cache = f"{seen.cache_dir or ''} ({seen.cache})" if seen.cache else seen.cache_dir
@@ -177,6 +205,12 @@ def _measured(closed: Closed) -> Iterator[Row]:
             yield Row(check.name, f"failed: {check.detail}{found}", "bad")
     for name, samples in measured.values.items():
         yield Row(name, _samples(samples))
+    for cell in measured.cells:
+        yield Row(cell.name, f"{cell.requests} requests", "good" if cell.valid else "bad")
+        for reason in cell.reasons:
+            yield Row("", f"- void: {reason}", "bad")
+        for name, samples in cell.values.items():
+            yield Row("", f"{name}  {_samples(samples)}")
 
 
 def _samples(samples: tuple[float, ...]) -> str:

@@ -15,6 +15,8 @@ from ttstack.records.context import Tool
 PACKAGE = Path(ttstack.__file__).resolve().parent
 _STORE = re.compile(r"/nix/store/[0-9a-z]{32}-[^/]+")
 _TIMEOUT_S = 10.0
+_NAME_AT = {b"1": 8, b"u": 10, b"?": 1}
+"""Kind of an entry of ``git status --porcelain=v2`` -> how many words stand before the name (git-status(1))."""
 
 
 @cache
@@ -29,27 +31,32 @@ def tool_of(package: Path) -> Tool:
     found = _STORE.match(str(package))
     if found is not None:
         return Tool("ttx", version, "store", found[0])
-    # An ignored folder inside somebody's work tree (a venv) is no part of its commit.
-    if _git(package, "ls-files", "--error-unmatch", "--", "__init__.py") is not None:
-        seen = _git(package, "rev-parse", "--show-toplevel", "HEAD")
-        top, commit = seen.decode("utf-8", "replace").splitlines() if seen else ("", "")
-        return Tool("ttx", version, "git", top or str(package), commit, dirty_digest(package, Path(top or package)))
+    # An ignored folder inside somebody's work tree (a venv) is no part of its commit: only what git lists is.
+    listed = _git(package, "ls-files", "--error-unmatch", "--full-name", "--", "__init__.py")
+    if listed is not None:
+        top = (package, *package.parents)[listed.count(b"/")]
+        commit, dirty = _state(package, top)
+        return Tool("ttx", version, "git", str(top), commit, dirty)
     return Tool("ttx", version, "wheel" if any(package.parent.glob("ttstack-*.dist-info")) else "files", str(package))
 
 
-def dirty_digest(package: Path, top: Path) -> str:
-    """Digest what a package's folder has beyond the commit: names and contents of changed, new and deleted files.
+def _state(package: Path, top: Path) -> tuple[str, str]:
+    """Give the commit, and a digest of what the package's folder has beyond it; "" for what is not told or not there.
 
-    64 hex digits; "" when there is nothing, or git does not tell.
+    The digest is over names and contents of changed, new and deleted files.
     """
-    changed = _git(package, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", ".")
-    if not changed:
-        return ""
-    digest = sha256()
-    for entry in sorted(changed.rstrip(b"\0").split(b"\0")):
-        name = entry[3:]  # after two letters of state and a space
-        digest.update(b"%d:%s%s" % (len(name), name, _content(top / os.fsdecode(name))))
-    return digest.hexdigest()
+    words = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames", "--", ".")
+    told = (_git(package, "status", *words) or b"").rstrip(b"\0").split(b"\0")
+    commit, digest, dirty = b"", sha256(), False
+    for entry in told:
+        mark, _, rest = entry.partition(b" ")
+        if mark == b"#" and rest.startswith(b"branch.oid "):
+            commit = rest.removeprefix(b"branch.oid ").removeprefix(b"(initial)")
+        elif mark in _NAME_AT:
+            name = entry.split(b" ", _NAME_AT[mark])[-1]
+            digest.update(b"%d:%s%s" % (len(name), name, _content(top / os.fsdecode(name))))
+            dirty = True
+    return commit.decode(), digest.hexdigest() if dirty else ""
 
 
 def _content(path: Path) -> bytes:

@@ -7,9 +7,10 @@ reader parses only those that it looks at closely. Any other line is parsed and 
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ttstack.records.errors import RecordsError
 from ttstack.records.schema import violation
@@ -24,13 +25,12 @@ FaultKind = Literal["torn", "invalid", "newer", "duplicate", "orphan"]
 run, of which the first counts; orphan: a closing whose opening is not there."""
 
 _GLANCE = re.compile(
-    rb'\{"schema":1,"kind":"(?P<kind>open|close)","id":"(?P<id>[0-9a-f]{32})",'
-    rb'"run":"(?P<run>[A-Za-z0-9][A-Za-z0-9._-]{0,99})","time":"(?P<time>[0-9T:.Z-]{24})",'
-    rb'(?:"verb":"[ !#-\[\]-~]*","arm":"(?P<arm>[ !#-\[\]-~]*)",|"outcome":"(?P<outcome>[a-z]+)",)'
+    rb'\{"schema":1,"kind":"(open|close)","id":"[0-9a-f]{32}",'
+    rb'"run":"([A-Za-z0-9][A-Za-z0-9._-]{0,99})","time":"([0-9T:.Z-]{24})",'
+    rb'(?:"verb":"[ !#-\[\]-~]*","arm"|"outcome"):"([ !#-\[\]-~]*)",'
 )
 """The beginning of a line as ``ttstack.records.build`` orders it."""
-
-_SUSPECT = re.compile(rb"\\u[dD]|[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
+_KINDS: dict[bytes, Literal["open", "close"]] = {b"open": "open", b"close": "close"}
 
 
 def _no_constant(name: str) -> object:
@@ -50,19 +50,55 @@ class Fault:
     run: str = ""
 
 
+class Source:
+    """An open file of records that lines are read from again: thousands of them need not stay in memory."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = os.dup(handle)
+
+    def __del__(self) -> None:
+        os.close(self._handle)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Read so many bytes. Raises RecordsError."""
+        try:
+            return os.pread(self._handle, size, offset)
+        except OSError as error:
+            raise RecordsError(f"cannot read the records again: {error.strerror}", reason="records_read") from error
+
+
+class Place(NamedTuple):
+    """Where a line lies in a file."""
+
+    source: Source
+    offset: int
+    size: int
+
+
 @dataclass(slots=True)
 class Line:
     """A line that counts. ``what``: the arm of an opening, the outcome of a closing."""
 
     number: int
-    raw: bytes
+    origin: bytes | Place
     kind: Literal["open", "close"]
-    id: str
     run: str
     time: str
     what: str
     changed: bool = False  # it has a sum that does not hold: somebody changed it after it was written
     _table: Mapping[str, Any] | None = None
+
+    @property
+    def id(self) -> str:
+        """The line's own id. Raises RecordsError; see ``fault``."""
+        return str(self.table["id"])
+
+    @property
+    def raw(self) -> bytes:
+        """The line as it lies in the file. Raises RecordsError when it cannot be read again."""
+        if isinstance(self.origin, bytes):
+            return self.origin
+        return self.origin.source.read(self.origin.offset, self.origin.size)
 
     @property
     def table(self) -> Mapping[str, Any]:
@@ -82,19 +118,20 @@ class Line:
         return None
 
 
-def read_line(number: int, raw: bytes) -> Line | Fault:
-    """Look at a line."""
+def read_line(number: int, raw: bytes, source: Source | None = None, offset: int = 0) -> Line | Fault:
+    """Look at a line. One that lies at ``offset`` in a source is not kept in memory."""
+    origin = Place(source, offset, len(raw)) if source else raw
     if holds(raw):
         found = _GLANCE.match(raw)
         if found is not None:
-            kind, name, run, time, arm, outcome = (part.decode() if part else "" for part in found.groups())
-            return Line(number, raw, cast("Literal['open', 'close']", kind), name, run, time, arm or outcome)
+            kind, run, time, what = found.groups()
+            return Line(number, origin, _KINDS[kind], run.decode(), time.decode(), what.decode())
     table = decode(number, raw)
     if isinstance(table, Fault):
         return table
     what = str(table["arm" if table["kind"] == "open" else "outcome"])
     changed = "sum" in table and not holds(raw)
-    return Line(number, raw, table["kind"], table["id"], table["run"], table["time"], what, changed, table)
+    return Line(number, origin, table["kind"], table["run"], table["time"], what, changed, table)
 
 
 def decode(number: int, raw: bytes) -> Mapping[str, Any] | Fault:
@@ -109,14 +146,14 @@ def decode(number: int, raw: bytes) -> Mapping[str, Any] | Fault:
         wrong = "invalid", "nested too deeply"
     else:
         run = str(line.get("run", "")) if isinstance(line, dict) else ""
-        wrong = _judge(line, raw)
+        wrong = _judge(line, raw, sealed=holds(raw))
     return Fault(number, *wrong, run) if wrong else cast("Mapping[str, Any]", line)
 
 
-def _judge(line: object, raw: bytes) -> tuple[FaultKind, str] | None:
+def _judge(line: object, raw: bytes, *, sealed: bool) -> tuple[FaultKind, str] | None:
     if not isinstance(line, dict):
         return "invalid", f"a {type(line).__name__}, not an object"
-    if _SUSPECT.search(raw) and not _can_be_written(line):
+    if (not sealed or b"\\u" in raw) and not _can_be_written(line):
         return "invalid", "holds half a character (a lone surrogate), or a number that is too large"
     schema = line.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ttstack.records import parse
-from ttstack.records.line import Fault, FaultKind, Line, read_line
+from ttstack.records.line import Fault, FaultKind, Line, Source, read_line
 from ttstack.records.quotable import reasons_against
 
 if TYPE_CHECKING:
@@ -129,8 +130,9 @@ def read_stream(stream: BinaryIO, size: int, alive: Callable[[Opened], bool], *,
     """
     faults: list[Fault] = []
     halves: dict[str, dict[str, Line]] = {"open": {}, "close": {}}
-    for number, raw in lines_of(stream, size):
-        line = read_line(number, raw)
+    source = None if thorough else source_of(stream)
+    for number, offset, raw in lines_of(stream, size):
+        line = read_line(number, raw, source, offset)
         fault = line if isinstance(line, Fault) else line.fault() if thorough else None
         if fault is not None:
             faults.append(fault)
@@ -152,12 +154,21 @@ def read_stream(stream: BinaryIO, size: int, alive: Callable[[Opened], bool], *,
     return Log(tuple(runs), tuple(sorted(faults, key=lambda fault: fault.line)))
 
 
-def lines_of(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-    """Give the lines that begin in the first ``size`` bytes, with their numbers (1-based); empty ones are left out."""
+def lines_of(stream: BinaryIO, size: int) -> Iterator[tuple[int, int, bytes]]:
+    """Give the lines that begin in the first ``size`` bytes, but empty ones: number (1-based), offset, bytes."""
+    offset = 0
     # Split at newlines only: text inside a record may hold any other line separator.
     for number, raw in enumerate(stream, 1):
-        size -= len(raw)
         if not raw.isspace():
-            yield number, raw
-        if size <= 0:
+            yield number, offset, raw
+        offset += len(raw)
+        if offset >= size:
             return
+
+
+def source_of(stream: BinaryIO) -> Source | None:
+    """Give the file under a stream; None for one in memory."""
+    try:
+        return Source(stream.fileno())
+    except UnsupportedOperation:
+        return None

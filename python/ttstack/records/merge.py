@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ttstack.records.line import Fault, Line, read_line
-from ttstack.records.log import lines_of
+from ttstack.records.log import lines_of, source_of
 from ttstack.records.store import Store
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ def merge(target: Path, sources: Sequence[Path]) -> Merged:
     work = _Merge()
 
     def choose(stream: BinaryIO, size: int) -> Iterable[bytes]:
-        for number, raw in lines_of(stream, size):
-            line = read_line(number, raw)
+        source = source_of(stream)
+        for number, offset, raw in lines_of(stream, size):
+            line = read_line(number, raw, source, offset)
             if isinstance(line, Line):
                 work.halves.setdefault((line.run, line.kind), (target, line))
                 work.ids.setdefault(line.id, (line.run, line.kind))
@@ -75,7 +76,8 @@ def merge(target: Path, sources: Sequence[Path]) -> Merged:
 
 def _read(path: Path) -> list[Line | Fault]:
     with Store(path).stream() as (stream, size):
-        lines = [read_line(number, raw) for number, raw in lines_of(stream, size)]
+        source = source_of(stream)
+        lines = [read_line(number, raw, source, offset) for number, offset, raw in lines_of(stream, size)]
     return [line if isinstance(line, Fault) else line.fault() or line for line in lines]
 
 

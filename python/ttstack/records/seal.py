@@ -17,6 +17,6 @@ def seal(line: bytes) -> bytes:
 
 def holds(raw: bytes) -> bool:
     """Whether a line ends with the sum of what is before it. False as well for lines that have none."""
-    line = raw[:-1] if raw.endswith(b"\n") else raw
-    body = line[:-_TAIL]
-    return line[-_TAIL:] == b'%s%08x"}' % (_FIELD, crc32(body))
+    end = len(raw) - raw.endswith(b"\n")
+    body = raw[: end - _TAIL]
+    return raw[end - _TAIL : end] == b'%s%08x"}' % (_FIELD, crc32(body))

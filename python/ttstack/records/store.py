@@ -121,9 +121,14 @@ class Store:
             return
         except OSError as error:
             raise RecordsError(f"cannot read {self.path}: {error.strerror}", reason="records_read") from error
-        with os.fdopen(fd, "rb", _BUFFER) as stream:
+        try:
             _regular(fd, self.path)
-            yield stream, _whole_size(fd, self._timeout)
+            size = _whole_size(fd, self._timeout)
+        except BaseException:
+            os.close(fd)
+            raise
+        with os.fdopen(fd, "rb", _BUFFER) as stream:
+            yield stream, size
 
 
 def encode(line: Mapping[str, object]) -> bytes:
@@ -167,6 +172,7 @@ def _locked(path: Path, timeout: float) -> Iterator[tuple[int, bool]]:
                 yield fd, made
                 return
         finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)  # closing is not enough while a reader under the lock has a copy
             os.close(fd)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from math import isclose
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def verify_stream(stream: BinaryIO, size: int) -> Verified:
     unknown: list[Finding] = []
     seen = _Seen()
     count = unsealed = 0
-    for number, raw in lines_of(stream, size):
+    for number, _, raw in lines_of(stream, size):
         count += 1
         line = read_line(number, raw)
         fault = line if isinstance(line, Fault) else line.fault()
@@ -75,9 +76,12 @@ def verify_stream(stream: BinaryIO, size: int) -> Verified:
         if not isinstance(line, Line):
             continue
         unsealed += "sum" not in line.table
-        found.extend(Finding(number, line.run, rule, text) for rule, text in (*seen.against(line), *_against(line)))
-        if line.kind == "open":
-            unknown.extend(Finding(number, line.run, "arm_digest", text) for text in _unknown(line.table))
+        digests = seen.digests(line)
+        if isinstance(digests, str):
+            unknown.append(Finding(number, line.run, "arm_digest", digests))
+            digests = {}
+        against = (*seen.against(line), *_against(line, digests))
+        found.extend(Finding(number, line.run, rule, text) for rule, text in against)
     found.extend(Finding(number, run, "opened", "no line opens this run") for run, number in seen.orphans.items())
     return Verified(count, tuple(sorted(found, key=lambda finding: finding.line)), tuple(unknown), unsealed)
 
@@ -89,6 +93,7 @@ class _Seen:
         self.halves: dict[tuple[str, str], int] = {}
         self.ids: dict[str, int] = {}
         self.orphans: dict[str, int] = {}
+        self._digests: dict[str, dict[str, str] | str] = {}  # of few arms there are many runs
 
     def against(self, line: Line) -> Iterator[tuple[str, str]]:
         half = (line.run, line.kind)
@@ -101,34 +106,36 @@ class _Seen:
         if line.kind == "close" and (line.run, "open") not in self.halves:
             self.orphans.setdefault(line.run, line.number)
 
+    def digests(self, line: Line) -> dict[str, str] | str:
+        """Compute the digests of what was asked; say why not, where this version cannot. A closing line has none."""
+        if line.kind != "open":
+            return {}
+        asked = line.table["asked"]
+        key = json.dumps([asked["arm"], asked["pin"], asked["model"]])
+        if key not in self._digests:
+            try:
+                self._digests[key] = digests_of(asked)
+            except UnknownFormError as error:
+                self._digests[key] = f"this version cannot compute its digests: {error}"
+        return self._digests[key]
 
-def _against(line: Line) -> Iterator[tuple[str, str]]:
+
+def _against(line: Line, digests: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if line.changed:
         yield "sum", "the line was changed after it was written"
     if line.kind == "open":
-        yield from _against_asked(line.table["asked"])
+        yield from _against_asked(line.table["asked"], digests)
     else:
         yield from _against_closed(line.table, parse.closed(line.table))
 
 
-def _against_asked(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    try:
-        digests = digests_of(asked)
-    except UnknownFormError:
-        digests = {}  # ``_unknown`` tells
+def _against_asked(asked: Mapping[str, Any], digests: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, digest in digests.items():
         if asked[name] != digest:
             yield name, f"it says {asked[name][:16]}, and what it holds makes {digest[:16]}"
     cache = asked["cache"]
     if cache is not None and cache["key"] != cache_key_of(cache["inputs"]):
         yield "cache_key", f"it says {cache['key']}, and its inputs make {cache_key_of(cache['inputs'])}"
-
-
-def _unknown(table: Mapping[str, Any]) -> Iterator[str]:
-    try:
-        digests_of(table["asked"])
-    except UnknownFormError as error:
-        yield f"this version cannot compute its digests: {error}"
 
 
 def _against_closed(table: Mapping[str, Any], closed: Closed) -> Iterator[tuple[str, str]]:

@@ -120,18 +120,18 @@ def _as_json(a: RunRecord, b: RunRecord, found: RunDiff) -> dict[str, Any]:
 
 
 def _query(_context: Context, args: argparse.Namespace) -> int:
-    from ttstack.records.query import export, query  # noqa: PLC0415 - as above
+    from ttstack.records.query import export, gather, query  # noqa: PLC0415 - as above
 
     path = file_of(args)
-    log = read_log(path)
-    tell(path, log.faults)
+    runs = gather(read_log(path, thorough=False))
+    tell(path, runs.faults)
     if args.parquet is not None:
-        count = export(log, args.sql, args.parquet.absolute())
+        count = export(runs, args.sql, args.parquet)
         note(f"{args.parquet}: {count} rows")
         if args.json:
             print_json({"file": str(args.parquet), "rows": count})
         return Exit.DONE
-    answer = query(log, args.sql)
+    answer = query(runs, args.sql)
     if args.json:
         print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
     elif args.csv:
