@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "down": "stop an engine gracefully and free its cards",
     "adopt": "give an engine whose supervisor died a new one",
     "status": "what runs here now",
+    "top": "watch cards, slots, runs and tokens per second",
     "card": "which cards there are, and in what state",
     "slot": "who holds which card",
     "cache": "which tensor caches there are, whose, and whether they are whole",
