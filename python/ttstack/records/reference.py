@@ -13,6 +13,7 @@ from ttstack.markdown import code, paragraph, table
 from ttstack.records.quotable import NO_ARM, reasons_against
 from ttstack.records.schema import schema_document
 from ttstack.records.types import Cell, Identity, IdentityCheck, Measured, MeasuredCheck
+from ttstack.records.verify import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,13 @@ before anything is touched, one closes it; both have the run's id. Refusals are 
     ttx records ls
     ttx records show --json
 
+How to compare, check, merge and query them: [records](../how-to/records.md).
+
+Each line ends with `sum`, the CRC-32 of all bytes before `,"sum"`, in eight hex digits. A line whose sum holds is whole
+and as the writer checked it, so a reader of thousands parses only those that it looks at closely. A line without one is
+of before there were sums. One whose sum does not hold was changed after it was written, or spelled anew by another
+program: it is read, and its numbers may not be quoted.
+
 A reader takes the first opening and the first closing line of a run. It skips, counts and names what is not whole (a
 killed writer, a full disk), what is not of the schema, what is of a later schema, and a closing line without an opening
 one. Fields that it does not know are no fault: later versions may add some without changing what the others mean. A run
@@ -38,6 +46,10 @@ _QUOTABLE = """\
 Numbers may be quoted when nothing speaks against it. What does follows from the line itself; it is computed by the
 writer, refused when it was set by hand, and computed again by the reader, who believes the stricter of the two. These
 are all the reasons there are:"""
+
+_VERIFIED = """\
+`ttx records verify` computes again what a line says of itself, and names each line that breaks one of these rules. Of a
+line whose arm, pin or model has a form that this version does not know, it says that not all is checked."""
 
 _SIMULATED = """\
 A simulated run may be quotable. The opening line says `simulated`, and whoever quotes such a number says so, too."""
@@ -85,7 +97,9 @@ def reference_text() -> str:
     lines += ["## What is asked for the identity", ""]
     lines += [*table(("name", "yes when"), [(code(name), text) for name, text in _QUESTIONS.items()]), ""]
     lines += ["## When numbers may be quoted", "", _QUOTABLE, ""]
-    lines += [*(f"- {reason}" for reason in _reasons()), "", _SIMULATED]
+    lines += [*(f"- {reason}" for reason in _reasons()), "", _SIMULATED, ""]
+    lines += ["## What is verified", "", _VERIFIED, ""]
+    lines += table(("rule", "what holds"), [(code(name), text) for name, text in RULES.items()])
     return "\n".join(lines) + "\n"
 
 
