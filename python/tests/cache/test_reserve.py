@@ -273,10 +273,15 @@ def test_inodes_count(tmp_path: Path, disks: Disks) -> None:
     assert _fits(reserve(tmp_path, want))
 
 
-def test_inodes_of_siblings_count(tmp_path: Path, disks: Disks) -> None:
-    disks.put(tmp_path, "a", 100, files=341)
-    begin(tmp_path, with_env(A="1"))
-    assert not _fits(reserve(tmp_path, _want(tmp_path, 1, BESIDE)))
+def test_inodes_of_siblings_count_less_what_they_have_made(tmp_path: Path, disks: Disks) -> None:
+    want = _want(tmp_path, 1, replace(BESIDE, jit_bytes=0, jit_files=0))
+    other = begin(tmp_path, with_env(A="1"))
+    disks.put(tmp_path, "a", 100, files=220)  # 100 of each, and a tenth
+    assert _fits(reserve(tmp_path, want))
+    disks.put(tmp_path, "a", 100, files=219)
+    assert not _fits(reserve(tmp_path, want))
+    write_files(other)
+    assert _fits(reserve(tmp_path, want))
 
 
 def test_a_read_only_disk_is_refused_as_such(tmp_path: Path, disks: Disks) -> None:

@@ -28,12 +28,13 @@ from seed_kit import (
 from ttstack.cache import transfer
 from ttstack.cache.errors import CacheError, CacheRefusedError
 from ttstack.cache.lock import KeyLock
-from ttstack.cache.manifest import scan
+from ttstack.cache.manifest import scan, write_manifest
 from ttstack.cache.marker import key_of, read_marker, write_marker
 from ttstack.cache.seed import choose, seed
 from ttstack.cache.seed_check import check_seeds
 from ttstack.cache.seed_record import SEEDS
 from ttstack.cache.survey import standing_of
+from ttstack.cache.types import FileEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,9 @@ def test_a_variable_that_the_catalogue_does_not_name_forbids_it(tmp_path: Path) 
 
 def test_without_a_word_of_the_catalogue_there_is_no_seeding(tmp_path: Path) -> None:
     complete(tmp_path, INPUTS)
-    assert choose(tmp_path, BF4, in_name=(), checkpoint="").key is None
+    chosen = choose(tmp_path, BF4, in_name=(), checkpoint="")
+    assert chosen.key is None
+    assert "the catalogue names no variable" in chosen.reason
 
 
 def test_another_checkpoint_forbids_it(tmp_path: Path) -> None:
@@ -255,6 +258,22 @@ def test_no_link_is_followed(
     assert os.listdir(target) == [".ttx-cache.json"]  # noqa: PTH208 - names
 
 
+@pytest.mark.parametrize("by_rename", [True, False])
+def test_a_link_that_a_manifest_tells_of_is_no_file(
+    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, *, by_rename: bool
+) -> None:
+    """Its own size and time are those of the manifest, so only its kind tells."""
+    _no_reflink(monkeypatch)
+    source, target = pair
+    (source / FIRST).rename(source / INSIDE / "other")
+    (source / FIRST).symlink_to("other")
+    seen = (source / FIRST).lstat()
+    write_manifest(source, [FileEntry(FIRST, seen.st_size, seen.st_mtime_ns)])
+    with pytest.raises(CacheError):
+        seed(source, target, by_rename=by_rename)
+    assert os.listdir(target) == [".ttx-cache.json"]  # noqa: PTH208 - names
+
+
 def test_a_target_whose_folder_is_a_link_is_refused(pair: tuple[Path, Path], tmp_path: Path) -> None:
     source, target = pair
     outside = tmp_path / "outside"
@@ -323,11 +342,13 @@ def test_killed_while_copying_it_is_a_directory_that_is_being_built(pair: tuple[
     assert KeyLock(source.parent, source.name).exclusive() is not None  # and nobody holds it any more
 
 
-@pytest.mark.parametrize("what", ["no marker", "complete", "files"])
+@pytest.mark.parametrize("what", ["no marker", "complete", "files", "broken and empty"])
 def test_only_a_new_cache_is_seeded(pair: tuple[Path, Path], what: str) -> None:
     source, target = pair
     if what == "no marker":
         (target / ".ttx-cache.json").unlink()
+    elif what == "broken and empty":
+        finish(target, "broken")
     else:
         write_files(target, b"mine")
         if what == "complete":

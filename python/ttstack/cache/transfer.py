@@ -118,7 +118,6 @@ class Transfer:
                 if pour(origin, made, entry):
                     give(made, seen)
                     _must_be(os.fstat(origin), entry)  # still: it was not written to meanwhile
-                    _must_be(os.fstat(made), entry)
                     os.rename(beside, name, src_dir_fd=target, dst_dir_fd=target)
                     return os.fstat(made).st_ino
             finally:
