@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ttstack.records.types import Json
 
 HOST = HostFacts("cardhost", "b-1", "6.12.0", 2, "some cpu", 8_000_000_000, "3.11.2")
-CARDS = {"c0": "0000:01:00.0", "c1": "0000:02:00.0", "c2": "0000:03:00.0"}
+CARDS = {"c0": "0000:01:00.0", "c1": "0000:02:00.0", "c2": "0000:03:00.0", "z": "0000:00:07.0"}
+TOOL = {"name": "ttx", "version": "1", "source": "git", "place": "/src", "commit": "0" * 40}
 YES = Identity((IdentityCheck("served_root", ok=True),))
 NO = Identity((IdentityCheck("served_root", ok=False),))
 ANSWERS = {"count": "one two three", "sum": "ninety-two"}
@@ -89,6 +90,7 @@ class Book:
         image: str = "sha256:1",
         host: HostFacts = HOST,
         close: bool = True,
+        dirty: str = "",
         asks: Mapping[str, Any] | None = None,
         suite: Mapping[str, Any] | None = None,
         **closes: Any,  # noqa: ANN401 - any field
@@ -98,18 +100,17 @@ class Book:
         self.count += 1
         store = Store(self.path)
         which = arm() if this is None else this
-        store.append(
-            opening(
-                run=run,
-                verb="run",
-                arm=str(which["name"]),
-                asked=asked(which, **{"cards": cards, **(asks or {})}),
-                owner=Owner(4242, 99, host.boot_id),
-                host=host,
-                simulated=False,
-                ab=place,
-            )
+        line = opening(
+            run=run,
+            verb="run",
+            arm=str(which["name"]),
+            asked=asked(which, **{"cards": cards, **(asks or {})}),
+            owner=Owner(4242, 99, host.boot_id),
+            host=host,
+            simulated=False,
+            ab=place,
         )
+        store.append({**line, "tool": {**TOOL, "dirty": dirty}})
         if not close:
             return run
         given = {"request_s": values} if isinstance(values, int | float) else values

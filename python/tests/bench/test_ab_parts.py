@@ -12,6 +12,7 @@ from ttstack.bench.ab.design import orders, planned
 from ttstack.bench.ab.floor import Floor, Wanted, ab_runs, find_floor
 from ttstack.bench.ab.metrics import PRIMARY, better, metrics_of, primary
 from ttstack.bench.ab.outputs import compare_outputs
+from ttstack.bench.suites.registry import SUITES
 from ttstack.errors import UsageError
 from ttstack.records.types import Cell, Measured, MeasuredCheck
 
@@ -90,6 +91,7 @@ def test_one_metric_has_the_verdict() -> None:
         primary("unheard-of", None)
     with pytest.raises(UsageError, match="more or less"):
         primary("smoke", "cpu_share")
+    assert {*PRIMARY} == {*SUITES}
     assert all(better(name) for name in PRIMARY.values())
 
 

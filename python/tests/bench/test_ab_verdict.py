@@ -9,6 +9,7 @@ from ab_kit import ANSWERS, HOST, NO, Book, arm, place, swap_cards, swapped
 from ttstack.bench.ab.floor import ab_runs
 from ttstack.bench.ab.verdict import judge
 from ttstack.errors import Exit
+from ttstack.records.context import HostState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,9 +76,9 @@ def test_a_slower_card_is_no_slower_arm(book: Book) -> None:
 
 
 def test_the_first_card_is_the_first_on_the_bus(book: Book) -> None:
-    """Whichever A had first."""
+    """Whichever A had first, and whatever they are called."""
     for pair, (a, b) in enumerate(zip((1.03, 1.0, 1.0, 1.03), (1.001, 1.03, 1.029, 1.0), strict=True)):
-        for side, value, card in (("A", a, ("c1", "c0")), ("B", b, ("c0", "c1"))):
+        for side, value, card in (("A", a, ("c1", "z")), ("B", b, ("z", "c1"))):
             book.add(place(pair, side), value, cards=(card[0 if pair in {0, 3} else 1],), this=arm(side))  # type: ignore[arg-type]
     card = report_of(book).metrics[0].effects.card
     assert card is not None
@@ -284,6 +285,36 @@ def test_what_no_arm_declares_must_not_differ_within_a_pair(book: Book, change: 
     assert report.reasons[0] == f"the runs of pair 0 differ in what no arm declares: {key}"
 
 
+def test_a_pair_that_two_versions_of_ttx_measured_does_not_count(book: Book) -> None:
+    swapped(book, NOISE[:3], FASTER[:3], b_this=OTHER, plan={"pairs": 4})
+    book.add(place(3, "A"), 1.0, cards=swap_cards(3, "A"))
+    book.add(place(3, "B"), 1.0, cards=swap_cards(3, "B"), this=OTHER, dirty="d" * 64)
+    report = report_of(book)
+    assert (report.verdict, report.counted, report.missing) == ("better", 3, 1)
+    assert report.pairs[3].against == ("ttx changed between its runs: tool.dirty",)
+    assert "it was measured by 2 versions of ttx; both runs of a pair by one" in report.notes
+
+
+def test_pairs_that_another_version_of_ttx_measured_count_and_it_is_said(book: Book) -> None:
+    swapped(book, NOISE[:3], FASTER[:3], b_this=OTHER, plan={"pairs": 4})
+    for side, this in (("A", arm()), ("B", OTHER)):
+        book.add(place(3, side), 1.0, cards=swap_cards(3, side), this=this, dirty="d" * 64)  # type: ignore[arg-type]
+    report = report_of(book)
+    assert report.counted == 4
+    assert "it was measured by 2 versions of ttx; both runs of a pair by one" in report.notes
+
+
+def test_a_busy_host_is_told(book: Book) -> None:
+    busy = replace(HOST, state=HostState(load=(2.5, 1.0, 1.0)))
+    swapped(book, NOISE, FASTER, host=replace(HOST, state=HostState(load=(1.9,))), b_host=busy)
+    assert "the host was busy when 4 of 8 runs began: more load than processors" in report_of(book).notes
+
+
+def test_drift_is_told_beside_the_effects(book: Book) -> None:
+    swapped(book, [1.01**pair for pair in range(4)], [2 * 1.01**pair for pair in range(4)], b_this=OTHER)
+    assert report_of(book).metrics[0].drift == pytest.approx(0.01)
+
+
 def test_other_pins_may_have_other_images(book: Book) -> None:
     swapped(book, NOISE, FASTER, b_image="sha256:2", b_asks={"pin_digest": "e" * 64})
     report = report_of(book)
@@ -309,8 +340,12 @@ def test_cards_are_those_of_the_plan(book: Book, a: str, b: str, turns: bool, wh
     assert why in report.reasons
 
 
-def test_cards_that_were_not_asked_for_are_invalid(book: Book) -> None:
-    swapped(book, NOISE, FASTER, b_this=OTHER, b_asks={"cards": ("c2",)})
+@pytest.mark.parametrize("side", ["A", "B"])
+def test_cards_that_were_not_asked_for_are_invalid(book: Book, side: str) -> None:
+    for pair in range(4):
+        for each in ("A", "B"):
+            asks = {"cards": ("c2",)} if each == side else {}
+            book.add(place(pair, each), 1.0, cards=swap_cards(pair, each), asks=asks)  # type: ignore[arg-type]
     report = report_of(book)
     assert report.verdict == "invalid"
     assert report.reasons[0] == "a run of pair 0 had other cards than it asked for"

@@ -70,6 +70,7 @@ def main(records: Path, script: Mapping[str, Any], order: CellOrder) -> int:
             return 2
         note("boots")
         time.sleep(what.get("boot_s", 0))
+        note("booted")
         if not what.get("refused"):
             tell.begin("measure")
             note("measures")

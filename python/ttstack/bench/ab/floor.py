@@ -81,9 +81,9 @@ def find_floor(runs: Iterable[RunRecord], wanted: Wanted) -> Floor | None:
 
 
 def _floor(report: Report, wanted: Wanted, time: str) -> Floor | None:
-    if not report.one_arm or not report.finished or report.mode != wanted.mode or report.verdict == "invalid":
+    if not report.one_arm or report.mode != wanted.mode:
         return None
-    for metric in report.metrics:
+    for metric in report.metrics:  # none of one that is not finished, or invalid
         noise, df = metric.effects.noise, metric.effects.df
         if metric.name == wanted.metric and noise is not None:
             return Floor(noise, metric.effects.n, df, report.id, report.arms[0], time)
