@@ -89,6 +89,22 @@ def test_what_makes_disks_is_for_the_checks_of_root(offline: Machine, verb: str,
     assert ("e2fsprogs xfsprogs" in installed) is wanted
 
 
+@pytest.mark.parametrize(
+    ("verb", "distribution", "wanted"),
+    [("check", "ID=debian\n", True), ("check", "ID=ubuntu\nID_LIKE=debian\n", False), ("nix", "ID=debian\n", False)],
+)
+def test_a_browser_is_for_the_checks_where_there_is_a_package(
+    offline: Machine, verb: str, distribution: str, *, wanted: bool
+) -> None:
+    script = offline.root / "bootstrap"
+    script.write_text(script.read_text().replace("/usr/bin/chromium ]", "/nowhere/chromium ]"))
+    offline.distribution(distribution)
+    said = offline.run(verb).stderr
+    assert ("chromium" in " ".join(offline.calls("apt-get"))) is wanted
+    assert ("chromium: opens reports" in said) is wanted
+    assert ("in a browser are skipped" in said) is (verb == "check" and not wanted)
+
+
 def test_in_another_folder_a_dot_is_that_folder(ready: Machine, tmp_path: Path) -> None:
     ready.run("nix", "build", ".#x", cwd=tmp_path)
     assert ready.calls("nix")[-1] == "nix build .#x"

@@ -49,6 +49,7 @@ class Browser:
         self._rest = b""
         self._last = 0
         self._session = ""
+        self.width = 0  # of its window
         self.events: list[dict[str, Any]] = []
         try:
             self._attach()
@@ -99,6 +100,7 @@ class Browser:
 
     def look(self, width: int, *, dark: bool, media: str = "screen") -> None:
         """Set the window's width, and whether the person likes it dark."""
+        self.width = width
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", media=media, features=[scheme])

@@ -48,6 +48,10 @@ def cell(name: str, shape: dict[str, Json], values: dict[str, tuple[float, ...]]
     return Cell(name, shape, reasons, values, stats, requests=requests, voids={"short": 1} if reasons else {})
 
 
+def smoke(*samples: float) -> Measured:
+    return Measured("smoke", (MeasuredCheck("c", ok=True),), {"request_s": samples}, requests=len(samples))
+
+
 def sweep(noise: random.Random, speed: float = 1.0, *void: int) -> Measured:
     cells = []
     for size in (1024, 2048, 4096, 8192, 16384, 32768):
@@ -106,7 +110,15 @@ def run_lines(at: int, arm: str, measured: Measured | None, *, pin: str = "curre
         suite=measured.suite if measured else "",
     )
     what = replace(what, pin={"name": pin, "tt_metal": f"{pin}-commit"})
-    opened = open_line(name, arm=arm, asked=what, simulated=simulated, host=replace(HOST, hostname="cardhost"), now=now)
+    what = replace(what, **{key: change.pop(key) for key in ("arm_digest", "url") if key in change})  # type: ignore[arg-type]
+    opened = open_line(
+        name,
+        arm=arm,
+        asked=what,
+        simulated=simulated,
+        host=replace(HOST, hostname=str(change.pop("hostname", "cardhost"))),
+        now=now,
+    )
     defaults = {
         "measured": measured,
         "identity": IDENTITY if measured else None,
@@ -125,7 +137,7 @@ def history() -> list[bytes]:
         pin = "current" if at < 5 else "next"
         speed = 1.0 if at < 8 else 0.93
         overlay = [{"source": "/src/qwen", "target": "models/demos/qwen"}] if at >= 8 else []
-        measured = sweep(noise, speed, *([4096] if at == 6 else [])) if at % 2 else load(noise, speed)
+        measured = sweep(noise, speed, *([4096] if at == 7 else [])) if at % 2 else load(noise, speed)
         lines += run_lines(at, "prod", measured, pin=pin, overlays=overlay)
     lines += run_lines(12, "prod-prefix", sweep(noise, 0.8), pin="next")
     lines += run_lines(13, "prod-prefix", load(noise, 1.05), pin="next")

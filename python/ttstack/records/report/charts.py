@@ -11,7 +11,7 @@ from ttstack.records.report.scale import close_scale, linear, scale
 from ttstack.records.report.words import days, heading, moment, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ttstack.records.report.types import AbRow, Boot, Curve, Figure, Trend
 
@@ -24,8 +24,11 @@ _FEW_DAYS = timedelta(days=3)
 _TICKS = 5
 
 
-def curve_chart(figure: Figure, name: str) -> Chart:
-    """Draw curves over prompt tokens or concurrency, each point with a line from its lowest to its highest value."""
+def curve_chart(figure: Figure, name: str, order: Mapping[str, int] | None = None) -> Chart:
+    """Draw curves over prompt tokens or concurrency, each point with a line from its lowest to its highest value.
+
+    ``order``: which number a source has by its label, so that it looks the same in several charts.
+    """
     spreads = [spread for curve in figure.curves for _, spread in curve.points]
     y = scale([end for spread in spreads for end in (spread.low, spread.high)])
     places = figure.places
@@ -43,10 +46,13 @@ def curve_chart(figure: Figure, name: str) -> Chart:
         for x, spread in curve.points:
             told = f"{curve.source.label}, {_tokens(x)}: {number(spread.median)}"
             told += f" ({number(spread.low)} to {number(spread.high)})"
-            ends = {"low": y.place(spread.low), "high": y.place(spread.high)}
-            points.append({"value": (_doublings(x), y.place(spread.median)), "ci": ends, "tooltip": told})
+            point: dict[str, Any] = {"value": (_doublings(x), y.place(spread.median)), "tooltip": told}
+            if spread.low != spread.high:
+                point["ci"] = {"low": y.place(spread.low), "high": y.place(spread.high)}
+            points.append(point)
         chart.add("", points)
-        keys.append(Key(curve.source.label, look(at, bad=not curve.source.quotable), curve.source.against))
+        number_of = (order or {}).get(curve.source.label, at)
+        keys.append(Key(curve.source.label, look(number_of, bad=not curve.source.quotable), curve.source.against))
     over = figure.over.replace("_", " ") + (" (simulated)" if figure.simulated else "")
     title = f"{heading(figure.value)} over {over}" + (", logarithmic" if y.logarithmic else "")
     says = "; ".join(map(_curve_words, figure.curves))
@@ -101,7 +107,7 @@ def forest_chart(rows: Sequence[AbRow], name: str) -> Chart:
     """
     drawn = [(at, row) for at, row in enumerate(rows, 1) if row.drawn]
     ends = [end * 100 for _, row in drawn for end in (row.low or 0.0, row.high or 0.0)]
-    x = linear(min(*ends, -0.5), max(*ends, 0.5))
+    x = linear(min(*ends, -0.5), max(*ends, 0.5), count=4)
     height = len(drawn)
     chart = new_chart(
         _xy(),
@@ -200,10 +206,13 @@ def trend_chart(trend: Trend, name: str) -> Chart:
     chart.add("", groups[True])
     chart.add("", groups[False], stroke=False)
     low, high = y.range
+    lines: list[Any] = []
     for at, change in enumerate(trend.changes, 1):
         day = days(change.time)
-        chart.add("", [{"value": (day, high), "label": str(at)}, (day, low)], dots_size=0)
-        looks.append(Look("change"))
+        lines += [{"value": (day, high), "label": str(at)}, (day, low), None]
+    # One series for all: pygal makes every series as long as the longest.
+    chart.add("", lines, dots_size=0, allow_interruptions=True)
+    looks.append(Look("change"))
     keys = [Key("may be quoted", good)] if groups[True] else []
     keys += [Key("may not be quoted", bad)] if groups[False] else []
     keys += [Key("something was changed, by its number", Look("change", "M-1,-6h2v12h-2z"))] if trend.changes else []

@@ -126,6 +126,7 @@ def new_chart(kind: Callable[[Any], Any], height: int, **more: Any) -> Any:  # n
         "spacing": 6,
         "style": style,
         "truncate_label": -1,
+        "formatter": str,  # of values that only its own script would show; the slow way of them is left out
         **more,
     }
     return kind(pygal.Config(**settings))

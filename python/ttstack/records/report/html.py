@@ -7,13 +7,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from ttstack.records.report.charts import boots_chart, curve_chart, forest_chart, trend_chart
+from ttstack.records.report.results import MOST_CURVES
 from ttstack.records.report.words import heading, moment, number, percent, shape_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from ttstack.records.report.drawing import Chart
-    from ttstack.records.report.types import Figure, Report, Trend
+    from ttstack.records.report.types import Figure, Report, Source, Trend
 
 MOST = 100
 """Rows of a list of runs that are shown."""
@@ -53,16 +54,23 @@ class _Charts:
 
     def __init__(self, report: Report) -> None:
         self.ab: Chart | None = forest_chart(report.ab, "ab") if any(row.drawn for row in report.ab) else None
-        self.sweeps = _curves(report.sweeps, "sweep")
-        self.loads = _curves(report.loads, "load")
+        order = _order((*report.sweeps, *report.loads))
+        self.sweeps = _curves(report.sweeps, "sweep", order)
+        self.loads = _curves(report.loads, "load", order)
         self.trends: list[tuple[Trend, Chart]] = [
             (trend, trend_chart(trend, f"trend-{at}")) for at, trend in enumerate(report.trends)
         ]
         self.boots: Chart | None = boots_chart(report.boots, "boots") if report.boots else None
 
 
-def _curves(figures: tuple[Figure, ...], name: str) -> list[tuple[Figure, Chart]]:
-    return [(figure, curve_chart(figure, f"{name}-{at}")) for at, figure in enumerate(figures)]
+def _curves(figures: tuple[Figure, ...], name: str, order: dict[str, int]) -> list[tuple[Figure, Chart]]:
+    return [(figure, curve_chart(figure, f"{name}-{at}", order)) for at, figure in enumerate(figures)]
+
+
+def _order(figures: tuple[Figure, ...]) -> dict[str, int]:
+    """Give every source a look of its own through all charts, where there are enough; else each chart sees to it."""
+    labels = dict.fromkeys(curve.source.label for figure in figures for curve in figure.curves)
+    return {label: at for at, label in enumerate(labels)} if len(labels) <= MOST_CURVES else {}
 
 
 def _environment() -> Environment:
@@ -83,6 +91,6 @@ def _environment() -> Environment:
     return environment
 
 
-def _anchor(label: str) -> str:
-    """Name a place in the page; a label may hold anything."""
-    return hashlib.sha256(label.encode("utf-8", "replace")).hexdigest()[:12]
+def _anchor(source: Source) -> str:
+    """Name the place of a source in the page; a label may hold anything."""
+    return hashlib.sha256(f"{source.suite}\n{source.label}".encode("utf-8", "replace")).hexdigest()[:12]

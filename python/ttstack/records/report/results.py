@@ -12,7 +12,7 @@ from ttstack.records.report.types import CellRow, Curve, Figure, Results, Source
 from ttstack.records.report.words import shape_words, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ttstack.records.report.seen import Seen
     from ttstack.records.types import Cell, Json
@@ -40,19 +40,20 @@ def results_of(runs: Sequence[Seen]) -> list[Results]:
             key = (run.arm, str(run.simulated), run.measured.suite, run.host, *digests)
             groups.setdefault(key, []).append(run)
     newest = sorted(groups, key=lambda key: groups[key][-1].time, reverse=True)
-    names = Counter((key[0], key[1], key[2]) for key in groups)
     hosts = {key[3] for key in groups}
     found = []
     for key in newest:
-        what = f" @{_digest(groups[key][-1])}" if names[key[0], key[1], key[2]] > 1 else ""
         where = f" on {key[3]}" if len(hosts) > 1 else ""
-        found.append(_pool(f"{key[0]}{what}{where}", groups[key]))
+        found.append(_pool(f"{key[0]}{_apart(key, groups)}{where}", groups[key]))
     return found
 
 
-def _digest(run: Seen) -> str:
-    asked = run.run.opened.asked
-    return "/".join(digest[:7] for digest in (asked.arm_digest, asked.pin_digest) if digest)
+def _apart(key: tuple[str, ...], keys: Iterable[tuple[str, ...]]) -> str:
+    """Say by which digests a group is told from others of its name."""
+    named = [other for other in keys if other[:3] == key[:3]]
+    names = {4: "arm", 5: "pin", 6: "model"}
+    differ = [f"{name} {key[at][:7]}" for at, name in names.items() if len({other[at] for other in named}) > 1]
+    return f" @ {', '.join(differ)}" if differ else ""
 
 
 def _pool(label: str, runs: Sequence[Seen]) -> Results:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 WIDE = 30.0  # largest over smallest value from which on an axis is logarithmic
 _DECADES = 2  # from which on a logarithmic axis has a mark at 1, 2 and 5 no more, but at 1 alone
+_MOST = 10  # marks of a logarithmic axis
 _OFF = 100.0  # pygal draws another line through 0, which is no place of note among logarithms
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -59,7 +60,7 @@ def close_scale(values: Sequence[float]) -> Scale:
 def linear(low: float, high: float, count: int = 5) -> Scale:
     """Make a linear axis that holds both ends, with about ``count`` marks."""
     if not high > low:
-        high = low + 1.0
+        high = low + max(1.0, abs(low) / 10)
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(each * power for each in _STEPS if each * power >= rough * (1 - 1e-9))
@@ -74,4 +75,6 @@ def _logarithmic(low: float, high: float) -> Scale:
     every = [digit * 10.0**power for power in decades for digit in digits]
     first = max((mark for mark in every if mark <= low), default=every[0])
     last = min((mark for mark in every if mark >= high), default=every[-1])
-    return Scale(first, last, tuple(mark for mark in every if first <= mark <= last), logarithmic=True)
+    marks = [mark for mark in every if first <= mark <= last]
+    each = math.ceil(len(marks) / _MOST)
+    return Scale(first, last, (*marks[:-each:each], last), logarithmic=True)

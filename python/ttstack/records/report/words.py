@@ -34,6 +34,7 @@ _NAMES = {
     "tg": "Time per token (TG)",
     "tokens": "Throughput",
     "tpot": "TPOT",
+    "goodput": "Goodput",
 }
 _TIME = "2026-01-31T23:59"
 _LEAST, _MOST = 1e-4, 1e6  # beyond these a number is written with an exponent
