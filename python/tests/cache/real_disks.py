@@ -9,9 +9,13 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from seed_kit import files_of
+
+from ttstack.cache.survey import standing_of
+from ttstack.cache.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PROGRAMS = "/usr/local/sbin:/usr/sbin:/sbin"
@@ -85,3 +89,21 @@ def fill(place: Path, *, leave: int = 0) -> None:
 def free_bytes(place: Path) -> int:
     seen = os.statvfs(place)
     return seen.f_bavail * seen.f_frsize
+
+
+def until_refused(number: int, make: Callable[[int], None]) -> int:
+    """Call it until the kernel refuses; return how often it did not."""
+    for at in range(70_000):
+        try:
+            make(at)
+        except OSError as error:
+            assert error.errno == number  # noqa: PT017 - the loop ends by it
+            return at
+    raise AssertionError("it was never refused")
+
+
+def sound(folder: Path, content: dict[str, bytes]) -> None:
+    """Check that a cache is complete and what it was."""
+    assert standing_of(folder).standing == "complete"
+    assert verify(folder) == ()
+    assert files_of(folder) == content

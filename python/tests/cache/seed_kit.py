@@ -8,6 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from ttstack.cache import transfer
 from ttstack.cache.headers import SIMULATED, SIMULATED_MAGIC
 from ttstack.cache.manifest import scan, write_manifest
 from ttstack.cache.marker import key_of, read_marker, write_marker
@@ -34,6 +37,7 @@ IN_NAME = ("HEAD_BF4", "MLP_BF4")
 OLD = 1_700_000_000_000_000_000  # ns; the times of files that were written long ago
 NAMES = ("layers.0.w1_dtype_BFLOAT8_B_layout_TILE.tensorbin", "output.weight_dtype_BFLOAT8_B_layout_TILE.tensorbin")
 INSIDE = "P150x2/tensor_cache_bfp8"
+FIRST = f"{INSIDE}/{NAMES[0]}"
 
 
 def with_env(**env: str) -> dict[str, object]:
@@ -91,3 +95,17 @@ def complete(root: Path, inputs: Mapping[str, object], content: bytes = b"weight
 def files_of(folder: Path) -> dict[str, bytes]:
     """Give the content of a cache's files, without ours."""
     return {entry.path: (folder / entry.path).read_bytes() for entry in scan(folder)}
+
+
+BF4 = with_env(HEAD_BF4="1")
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a complete cache, and one whose building begins."""
+    return complete(tmp_path, INPUTS), begin(tmp_path, BF4)
+
+
+def no_reflink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the file system be one without reflinks, whatever it is."""
+    monkeypatch.setattr(transfer, "_clone", lambda *_: False)

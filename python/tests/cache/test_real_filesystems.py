@@ -1,4 +1,4 @@
-"""Caches on real file systems: full, without inodes, read-only, mounted twice, with and without reflinks.
+"""Caches on real file systems: full, without inodes, read-only, mounted twice.
 
 Nothing complete is ever lost, and nothing broken is ever used.
 """
@@ -10,26 +10,24 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from real_disks import MIB, disks, fill, free_bytes
-from seed_kit import INPUTS, INSIDE, NAMES, begin, builder, complete, files_of, finish, tensor, with_env, write_files
+from real_disks import MIB, disks, fill, free_bytes, sound, until_refused
+from seed_kit import INPUTS, INSIDE, NAMES, begin, builder, complete, files_of, finish, with_env, write_files
 
 from ttstack.cache import build, settle
 from ttstack.cache.build import Start
 from ttstack.cache.errors import CacheError, CacheRefusedError
 from ttstack.cache.manifest import scan
-from ttstack.cache.marker import key_of, read_marker
+from ttstack.cache.marker import key_of
 from ttstack.cache.reserve import SIMULATED, Wanted, check, reserve
 from ttstack.cache.roots import known_roots
 from ttstack.cache.seed import choose, seed
 from ttstack.cache.seed_check import check_seeds
 from ttstack.cache.survey import standing_of, survey
-from ttstack.cache.verify import verify
 from ttstack.host.filesystems import filesystem_of
 from ttstack.sim import cache_files
 from ttstack.sim.errors import BootError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from real_disks import Disks
@@ -65,24 +63,6 @@ def _write_engine_files(folder: Path, size: int, count: int) -> None:
         cache_files.store(folder / INSIDE / cache_files.file_name(f"layers.{at}.w1", "BFLOAT8_B"), os.urandom(size))
 
 
-def _sound(folder: Path, content: dict[str, bytes]) -> None:
-    """Check that a cache is complete and what it was."""
-    assert standing_of(folder).standing == "complete"
-    assert verify(folder) == ()
-    assert files_of(folder) == content
-
-
-def _until_refused(number: int, make: Callable[[int], None]) -> int:
-    """Call it until the kernel refuses; return how often it did not."""
-    for at in range(70_000):
-        try:
-            make(at)
-        except OSError as error:
-            assert error.errno == number  # noqa: PT017 - the loop ends by it
-            return at
-    raise AssertionError("it was never refused")
-
-
 # --- a disk that fills up ------
 
 
@@ -102,7 +82,7 @@ def test_a_disk_that_fills_up_while_a_cache_is_built(disks: Disks, tmp_path: Pat
 
     broken = standing_of(held.folder)
     assert (broken.standing, broken.text) == ("broken", "the disk is full")
-    _sound(whole, content)
+    sound(whole, content)
     assert choose(root, with_env(HEAD_BF4="2"), in_name=("HEAD_BF4",), checkpoint="").key == whole.name
     with pytest.raises(CacheRefusedError) as refused:
         _begin(root, locks, 8 * MIB, with_env(OTHER="1"))
@@ -113,7 +93,7 @@ def test_a_disk_that_fills_up_while_a_cache_is_built(disks: Disks, tmp_path: Pat
     assert "full" in again.replaced
     assert scan(again.folder) == ()
     os.close(again.lock)
-    _sound(whole, content)
+    sound(whole, content)
 
 
 @pytest.mark.parametrize("by_rename", [True, False])
@@ -137,7 +117,7 @@ def test_seeding_on_a_full_disk_is_whole_or_undone(disks: Disks, *, by_rename: b
         assert files_of(target) == content
         assert not check_seeds(target).changed
     assert standing_of(target).standing == "building"
-    _sound(whole, content)
+    sound(whole, content)
 
 
 def test_root_may_not_count_on_what_is_kept_for_root(disks: Disks) -> None:
@@ -170,7 +150,7 @@ def test_a_disk_without_inodes(disks: Disks, tmp_path: Path) -> None:
     content = files_of(whole)
     target = begin(root, BF4)
     (root / "many").mkdir()
-    made = _until_refused(errno.ENOSPC, lambda at: (root / "many" / str(at)).touch())
+    made = until_refused(errno.ENOSPC, lambda at: (root / "many" / str(at)).touch())
     assert free_bytes(root) > 20 * MIB
     for by_rename in (True, False):
         with pytest.raises(CacheError, match="No space left"):
@@ -185,7 +165,7 @@ def test_a_disk_without_inodes(disks: Disks, tmp_path: Path) -> None:
     for at in range(100, made):
         (root / "many" / str(at)).unlink()
     assert reserve(root, _want(root, 1)).fits
-    _sound(whole, content)
+    sound(whole, content)
 
 
 # --- read-only ------
@@ -204,11 +184,11 @@ def test_a_read_only_root(disks: Disks, tmp_path: Path) -> None:
         _begin(root, locks, 1)
     with pytest.raises(CacheError):
         _begin(root, locks, 1, INPUTS)
-    _sound(whole, content)
+    sound(whole, content)
     assert [entry.standing for entry in survey(root) if entry.path == half] == ["abandoned"]
     assert choose(root, BF4, in_name=("HEAD_BF4",), checkpoint="").key == whole.name
     disks.again("-o", "remount,rw", str(root))
-    _sound(whole, content)
+    sound(whole, content)
 
 
 # --- two mounts, and what shares its room ------
@@ -269,111 +249,3 @@ def test_subvolumes_of_a_btrfs_share_its_room(disks: Disks) -> None:
     whole, target = complete(one, INPUTS), begin(two, BF4)
     assert seed(whole, target, by_rename=True).counts == {"reflink": 2}
     assert files_of(target) == files_of(whole)
-
-
-# --- how files get there ------
-
-
-@pytest.mark.parametrize("by_rename", [True, False])
-def test_reflinks_on_xfs(disks: Disks, *, by_rename: bool) -> None:
-    root = disks.make("xfs", 320 * MIB, "-m", "reflink=1")
-    whole = begin(root, INPUTS)
-    write_files(whole, os.urandom(20 * MIB))
-    finish(whole)
-    os.chown(whole / FIRST, 1000, 1000)
-    content, target = files_of(whole), begin(root, BF4)
-    os.sync()
-    before = free_bytes(root)
-    done = seed(whole, target, by_rename=by_rename)
-    os.sync()
-    assert done.counts == {"reflink": 2}
-    assert before - free_bytes(root) < MIB  # 40 MiB of files
-    assert scan(target) == scan(whole)
-    assert files_of(target) == content
-    assert (target / FIRST).stat().st_uid == 1000
-    assert not (target / FIRST).samefile(whole / FIRST)
-    (target / FIRST).write_bytes(tensor(b"other"))  # an engine that writes in place
-    seen = check_seeds(target)
-    assert (seen.changed, seen.replaced) == ((), (FIRST,))
-    _sound(whole, content)
-
-
-def test_no_reflinks_on_an_xfs_without_them(disks: Disks) -> None:
-    root = disks.make("xfs", 320 * MIB, "-m", "reflink=0")
-    whole, one, two = complete(root, INPUTS), begin(root, BF4), begin(root, with_env(HEAD_BF4="2"))
-    assert seed(whole, one, by_rename=True).counts == {"hardlink": 2}
-    assert seed(whole, two, by_rename=False).counts == {"copy": 2}
-    assert files_of(one) == files_of(two) == files_of(whole)
-
-
-def test_a_write_through_a_real_hard_link_breaks_both(disks: Disks, tmp_path: Path) -> None:
-    root, locks = disks.make("ext4", 48 * MIB), tmp_path / "locks"
-    whole = complete(root, INPUTS)
-    start = Start(
-        root=root,
-        locks=locks,
-        key=key_of(BF4),
-        inputs=BF4,
-        builder=builder("run-b"),
-        by_rename=True,
-        in_name=("HEAD_BF4",),
-    )
-    held = build.begin(start, lambda _: 0)
-    assert held.warmth == "seed"
-    (held.folder / FIRST).write_bytes(tensor(b"the same length or not"))
-    with pytest.raises(CacheError, match="in place"):
-        settle.complete(root, key_of(BF4), "run-b", held.lock)
-    os.close(held.lock)
-    assert {standing_of(folder).standing for folder in (whole, held.folder)} == {"broken"}
-    assert choose(root, with_env(HEAD_BF4="2"), in_name=("HEAD_BF4",), checkpoint="").key is None
-
-
-def test_from_one_disk_to_another_it_is_a_copy(disks: Disks) -> None:
-    one, two = disks.make("ext4", 48 * MIB, name="one"), disks.make("xfs", 320 * MIB, name="two")
-    whole, target = complete(one, INPUTS), begin(two, BF4)
-    assert seed(whole, target, by_rename=True).counts == {"copy": 2}
-    assert scan(target) == scan(whole)
-    assert filesystem_of(one).id != filesystem_of(two).id
-
-
-def test_a_file_with_as_many_names_as_ext4_allows_is_copied(disks: Disks) -> None:
-    root = disks.make("ext4", 64 * MIB)
-    whole, target = complete(root, INPUTS), begin(root, BF4)
-    (root / "names").mkdir()
-    _until_refused(errno.EMLINK, lambda at: os.link(whole / FIRST, root / "names" / str(at)))
-    assert seed(whole, target, by_rename=True).counts == {"copy": 1, "hardlink": 1}
-    assert files_of(target) == files_of(whole)
-
-
-def test_links_to_files_of_others_that_the_kernel_refuses_are_copies(disks: Disks, tmp_path: Path) -> None:
-    with open("/proc/sys/fs/protected_hardlinks") as file:  # noqa: PTH123 - a file of the kernel
-        if file.read().strip() != "1":
-            pytest.skip("fs.protected_hardlinks is off here")
-    root = disks.make("ext4", 48 * MIB)
-    tmp_path.chmod(0o755)
-    whole, target = complete(root, INPUTS), begin(root, BF4)
-    os.chown(target, 65534, 65534)
-    held = root / ".ttx-locks"
-    held.mkdir()
-    held.chmod(0o1777)
-    read, write = os.pipe()
-    pid = os.fork()
-    if not pid:
-        answer = b"failed"
-        try:
-            for above in [*tmp_path.parents][:3]:
-                above.chmod(0o755)
-            os.setgid(65534)
-            os.setuid(65534)
-            answer = repr(seed(whole, target, by_rename=True).counts).encode()
-        finally:
-            os.write(write, answer)
-            os._exit(0)
-    os.waitpid(pid, 0)
-    os.close(write)
-    assert os.read(read, 100) == b"{'copy': 2}"
-    os.close(read)
-    assert files_of(target) == files_of(whole)
-    assert (target / FIRST).stat().st_uid == 65534
-    marker = read_marker(target)
-    assert marker is not None
