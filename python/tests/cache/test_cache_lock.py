@@ -142,9 +142,10 @@ def test_what_is_in_a_locks_place_is_told(tmp_path: Path) -> None:
     with pytest.raises(CacheError, match="cannot open"):
         key.shared()
     assert not (tmp_path / "elsewhere").exists()
-    (tmp_path / "elsewhere").touch()
-    with pytest.raises(CacheError, match="cannot look"):
-        state(tmp_path, KEY)
+    for _ in range(2):  # a link that leads nowhere, and then to a file
+        with pytest.raises(CacheError, match="cannot look"):
+            state(tmp_path, KEY)
+        (tmp_path / "elsewhere").touch()
     (tmp_path / "file").touch()
     with pytest.raises(CacheError, match="folder of locks"):
         KeyLock(tmp_path / "file", KEY).shared()

@@ -4,7 +4,7 @@ import json
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from gc_kit import Host, age, entry, in_trash
@@ -17,9 +17,11 @@ from ttstack.cache.registry import read_only
 from ttstack.cache.survey import survey
 from ttstack.cache.trash import to_trash
 from ttstack.cache.types import REGISTRY, TRASH, USED
+from ttstack.host import container_mounts
+from ttstack.host.errors import HostError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ttstack.cache.gc import Report
@@ -264,3 +266,26 @@ def test_stray_trash_names(host: Host) -> None:
     (host.root / TRASH / "file").write_text("x")
     host.gc()
     assert [path.name for path in in_trash(host.root)] == ["file"]  # only folders are thrown there
+
+
+def test_what_asking_an_engine_raises_is_never_nobody(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines are asked in a thread of their own, where a fault could be lost."""
+    folder = host.cache()
+    for error, text in (
+        (OSError(5, "Input/output error", "podman"), "podman: Input/output error"),
+        (HostError("x"), "x"),
+    ):
+        monkeypatch.setattr(container_mounts, "look", _raise(error))
+        report = host.gc(keep_days=0)
+        assert (report.unread, folder.is_dir()) == ((text,), True)
+    monkeypatch.setattr(container_mounts, "look", _raise(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        host.gc(keep_days=0)
+    assert folder.is_dir()
+
+
+def _raise(error: Exception) -> Callable[..., NoReturn]:
+    def look(**_: object) -> NoReturn:
+        raise error
+
+    return look

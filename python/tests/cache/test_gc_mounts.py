@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from gc_kit import Host, entry, in_trash
@@ -101,18 +102,26 @@ def test_one_that_comes_between_the_look_and_the_rename(host: Host, tmp_path: Pa
     folder = host.cache()
     (tmp_path / "in").mkdir()
     started: list[subprocess.Popen[str]] = []
+    looked = [threading.Event(), threading.Event()]
 
     def hook(argv: object) -> None:
-        # podman is asked in each look; the mounts of the second one were read by then.
+        # podman is asked in each look; the mounts of the second one are read by then.
         if isinstance(argv, list) and argv[0] == "podman":
             looks = sum(call[0] == "podman" for call in host.calls)
             if looks == 2:
+                assert looked[1].wait(10)
                 started.append(namespace(f"mount --bind {folder} {tmp_path}/in"))
 
     looks = dict(uses.LOOKS)
+
+    def mounts(*asked: Any) -> Any:  # noqa: ANN401 - as it is called
+        told = looks["mounts"](*asked)
+        looked[looked[0].is_set()].set()
+        return told
+
     try:
         uses.LOOKS.clear()
-        uses.LOOKS.update({"mounts": looks["mounts"], **{k: v for k, v in looks.items() if k != "mounts"}})
+        uses.LOOKS.update({"mounts": mounts, **{k: v for k, v in looks.items() if k != "mounts"}})
         host.hook = hook
         report = host.gc(keep_days=0)
         assert why(report, folder)[1].startswith("thrown away, but still used by pid ")

@@ -88,7 +88,7 @@ MUTANTS = [
         made.container_by_link,
         (
             (ground, "return os.path.realpath(path, strict=True)", "return os.path.abspath(path)"),
-            (ground, "names.add((seen.st_dev, seen.st_ino))", ""),
+            (ground, "names.add(self._nodes.get(real) or _node(real))", "pass"),
         ),
     ),
     one(made.container_volume, container_mounts, 'devices.get((command, volume), "")', '""'),

@@ -18,7 +18,7 @@ from ttstack.cache.marker import read_marker, write_marker
 from ttstack.cache.sizes import Size, measure
 from ttstack.cache.survey import builder_lives, standing_of, survey
 from ttstack.cache.tree import folder_at, root_of
-from ttstack.cache.types import LOCKS, MARKER, REGISTRY, TRASH, USED
+from ttstack.cache.types import LOCKS, MARKER, REGISTRY, TRASH, USED, Marker
 from ttstack.host.process import boot_id, identify
 
 if TYPE_CHECKING:
@@ -149,16 +149,18 @@ def test_one_that_ends_between_two_looks_was_never_abandoned(tmp_path: Path, mon
 def test_one_that_goes_away_while_all_are_looked_at_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (complete(tmp_path, inputs_of(mesh=mesh)) for mesh in "ab")
-    look = room.standing_of
+    first, second, third = sorted(complete(tmp_path, inputs_of(mesh=mesh)) for mesh in "abc")
+    look = room.read_marker
 
-    def gone(folder: Path, root: Path) -> room.Directory:
-        if second.exists():
-            second.rename(tmp_path / "renamed")
-        return look(folder, root)
+    def gone(folder: Path) -> Marker | None:
+        if third.exists():
+            third.rename(tmp_path / "renamed")
+            second.rename(tmp_path / "0")
+            second.symlink_to("0")
+        return look(folder)
 
-    monkeypatch.setattr(room, "standing_of", gone)
-    assert {one.path for one in survey(tmp_path)} <= {first, tmp_path / "renamed"}
+    monkeypatch.setattr(room, "read_marker", gone)
+    assert [(one.path, one.standing) for one in survey(tmp_path)] == [(first, "complete"), (second, "unreadable")]
 
 
 def test_the_last_use_is_told(tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ def alone(root: Path, handle: int) -> bool:
 def state(root: Path, key: str) -> LockState:
     """Look who has a key's lock, without making anything. Raises CacheError when that cannot be learned."""
     path = root / LOCKS / key
-    if not path.exists():
-        return "free"  # a lock that was never made is held by nobody
+    if not os.path.lexists(path):
+        return "free"  # a lock that was never made is held by nobody; of a link that leads nowhere that is not known
     with _guarded(root, make=False):
         handle = _peek(path)
         if handle is None:

@@ -98,7 +98,7 @@ def parse_marker(data: bytes, folder: Path) -> Marker:
 def from_table(table: object, name: str, where: object) -> Marker:
     """Make a marker of the JSON object that describes the directory ``name``. Raises CacheError."""
     told = shaped(table, _SHAPE, where)
-    who = shaped(told["builder"], _BUILDER, f"{where}: builder")
+    who = shaped(told["builder"], _BUILDER, where, ": builder")
     if told["state"] not in _STATES or told["kind"] not in _KINDS:
         raise CacheError(f"{where}: state is {told['state']!r}, kind is {told['kind']!r}")
     marker = Marker(

@@ -75,7 +75,7 @@ def _read(handle: int, folder: Path, name: str, limit: int) -> Found:
 def parse_object(data: bytes, where: object) -> dict[str, Any]:
     """Parse a JSON object. A key that is there twice, and a number that JSON has not, are faults. Raises CacheError."""
     try:
-        value: object = json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
+        value: object = _DECODER.decode(data.decode())
     except (ValueError, RecursionError) as error:
         raise CacheError(f"{where} is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -94,23 +94,26 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
-def shaped(table: object, shape: Mapping[str, type], where: object) -> dict[str, Any]:
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)
+
+
+def shaped(table: object, shape: Mapping[str, type], where: object, part: str = "") -> dict[str, Any]:
     """Return an object that has exactly these members, of exactly these types; a number is 0 or more and fits 64 bits.
 
     Where ``schema`` is among them, it must be the one that is known. Raises CacheError.
     """
     if not isinstance(table, dict):
-        raise CacheError(f"{where} is not a JSON object")
+        raise CacheError(f"{where}{part} is not a JSON object")
     if "schema" in shape and not (type(table.get("schema")) is int and table["schema"] == SCHEMA):
         raise CacheError(
-            f"{where} has schema {table.get('schema')!r}, and this ttx knows {SCHEMA}",
+            f"{where}{part} has schema {table.get('schema')!r}, and this ttx knows {SCHEMA}",
             hint="a newer ttx wrote it: use that one",
         )
     if {name: type(value) for name, value in table.items()} != shape:
-        raise CacheError(f"{where}: {_misfit(table, shape)}")
+        raise CacheError(f"{where}{part}: {_misfit(table, shape)}")
     for name, value in table.items():
         if type(value) is int and not 0 <= value < _NUMBERS:
-            raise CacheError(f"{where}: {name} is {value!r}")
+            raise CacheError(f"{where}{part}: {name} is {value!r}")
     return table
 
 

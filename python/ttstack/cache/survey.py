@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ttstack.cache import lock
 from ttstack.cache.errors import CacheError, NoSuchCacheError
 from ttstack.cache.marker import is_key, read_marker, read_used
-from ttstack.cache.tree import JIT, folder_at, root_of, subfolders
+from ttstack.cache.tree import JIT, folder_at, listed, root_of
 from ttstack.cache.types import LOCKS, TRASH, Builder, Directory, Marker
 from ttstack.host.errors import HostError
 from ttstack.host.process import alive, boot_id
@@ -27,20 +27,24 @@ def survey(root: Path) -> tuple[Directory, ...]:
     Needs no lock and writes nothing; () for a root that is not there. Raises CacheError when it cannot be listed.
     """
     found = []
-    for folder in _every(root):
-        try:
-            found.append(standing_of(folder, root))
-        except NoSuchCacheError:
-            continue  # renamed or removed since it was listed
+    for folder, keyed in _every(root):
+        directory = _marked(folder, root) if keyed else None
+        if directory is None or directory.standing == "unmarked":
+            try:
+                directory = standing_of(folder, root)
+            except NoSuchCacheError:
+                continue  # renamed or removed since it was listed
+        found.append(directory)
     return tuple(found)
 
 
-def _every(root: Path) -> Iterator[Path]:
-    for name in subfolders(root, links=True):
-        if name in {TRASH, JIT} and not (root / name).is_symlink():
-            yield from (root / name / inner for inner in subfolders(root / name, links=True))
+def _every(root: Path) -> Iterator[tuple[Path, bool]]:
+    """Give each, with whether it was seen to be a folder whose name is a key: so no second look at it is needed."""
+    for name, link in listed(root):
+        if name in {TRASH, JIT} and not link:
+            yield from ((root / name / inner, False) for inner, _ in listed(root / name))
         elif name != LOCKS:
-            yield root / name
+            yield root / name, is_key(name) and not link
 
 
 def standing_of(folder: Path, root: Path | None = None) -> Directory:

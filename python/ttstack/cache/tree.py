@@ -44,9 +44,14 @@ def subfolders(folder: Path, *, links: bool = False) -> list[str]:
 
     Raises CacheError.
     """
+    return [name for name, link in listed(folder) if links or not link]
+
+
+def listed(folder: Path) -> list[tuple[str, bool]]:
+    """Name the folders in a folder and the links to some, sorted, each with whether it is a link. Raises CacheError."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=links))
+            return sorted((entry.name, entry.is_symlink()) for entry in entries if entry.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

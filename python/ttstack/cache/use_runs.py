@@ -16,7 +16,7 @@ from ttstack.slots.claim import from_note
 from ttstack.slots.errors import SlotsError
 from ttstack.slots.key import is_held
 from ttstack.slots.lock import guarded, read_note
-from ttstack.slots.take import guard_path, lock_name
+from ttstack.slots.slot import guard_path, lock_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

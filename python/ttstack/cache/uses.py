@@ -6,6 +6,7 @@ Each source is asked each time, and one that cannot be read is told, never taken
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,9 +97,10 @@ def uses(sources: Sources) -> Uses:
     ground = Ground(mounts)
     found: list[Use] = []
     unread: list[str] = []
+    containers = _begun(lambda: _containers(sources, ground, mounts))
     for ask in LOOKS.values():
         try:
-            told, troubles = ask(sources, ground, mounts)
+            told, troubles = containers() if ask is _containers else ask(sources, ground, mounts)
         except TtxError as error:
             unread.append(error.message)
         except OSError as error:
@@ -111,6 +113,30 @@ def uses(sources: Sources) -> Uses:
 
 Told = tuple[list[Use], list[str]]
 Look = Callable[[Sources, Ground, "Sequence[MountPoint]"], Told]
+
+
+def _begun(ask: Callable[[], Told]) -> Callable[[], Told]:
+    """Ask beside all else, as it waits for other programs; what is returned waits, and raises what was raised."""
+    answer: list[Told] = []
+    raised: list[BaseException] = []
+
+    def go() -> None:
+        try:
+            answer.append(ask())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is asked for
+            raised.append(error)
+
+    # No daemon: an interrupted command must not leave an engine's client behind.
+    thread = threading.Thread(target=go, name="containers")
+    thread.start()
+
+    def wait() -> Told:
+        thread.join()
+        if raised:
+            raise raised[0]
+        return answer[0]
+
+    return wait
 
 
 def _units(sources: Sources, ground: Ground, _mounts: Sequence[MountPoint]) -> Told:

@@ -44,7 +44,7 @@ class Seen:
     @property
     def name(self) -> str:
         """Its path from the root, which is the key of a tensor cache."""
-        return self.directory.path.relative_to(self.places.cache).as_posix()
+        return str(self.directory.path).removeprefix(f"{self.places.cache}".rstrip("/")).lstrip("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,13 @@ def roots(context: Context, *, sizes: bool = False, ask: bool = True) -> Iterato
     """Look at the caches of the real host, and of the simulated one when there is one. Raises TtxError."""
     for places in all_places(os.environ):
         directories = survey(places.cache)
+        locks = _lock_files(places.cache) if directories else ()
         used = uses(replace(sources_of(context, places), directories=directories)) if ask and directories else None
         seen = []
         for directory in directories:
             found = used.of(directory.path) if used is not None else ()
-            seen.append(Seen(places, directory, (*found, *_locks(places.cache, directory, found))))
+            held = _locks(places.cache, directory, found) if locks is None or directory.key in locks else ()
+            seen.append(Seen(places, directory, (*found, *held)))
         yield RootView(
             places,
             tuple(seen),
@@ -76,11 +78,19 @@ def roots(context: Context, *, sizes: bool = False, ask: bool = True) -> Iterato
         )
 
 
+def _lock_files(root: Path) -> frozenset[str] | None:
+    """Name the locks that were ever made; None when they cannot be listed, and each has to be looked for."""
+    try:
+        return frozenset(os.listdir(root / LOCKS))  # noqa: PTH208 - the names alone
+    except FileNotFoundError:
+        return frozenset()
+    except OSError:
+        return None
+
+
 def _locks(root: Path, directory: Directory, found: Sequence[Use]) -> Iterator[Use]:
     """Look for somebody who has the key's lock and is in no other source."""
     if not is_key(directory.key) or any(use.source in {"slot", "build"} for use in found):
-        return
-    if not (root / LOCKS / directory.key).exists():
         return
     try:
         state = lock.state(root, directory.key)

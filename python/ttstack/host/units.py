@@ -156,8 +156,7 @@ def _files(folders: Sequence[Path], *, templates_only: bool) -> Iterator[Unit]:
     """Give units as their files and drop-ins have them, whichever of them would be in effect."""
     texts: dict[str, list[str]] = {}
     for folder in folders:
-        for path in _units_in(folder):
-            name = path.parent.name.removesuffix(".d") if path.suffix == ".conf" else path.name
+        for name, path in _units_in(folder):
             if not templates_only or name.endswith("@.service"):
                 texts.setdefault(name, []).append(_directives(_read(path)))
     for name, parts in texts.items():
@@ -166,12 +165,21 @@ def _files(folders: Sequence[Path], *, templates_only: bool) -> Iterator[Unit]:
         yield _with_files(name, text, commands, ())
 
 
-def _units_in(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
+def _units_in(folder: Path | str) -> Iterator[tuple[str, str]]:
+    """Give each unit file and drop-in, with the name of the unit that it is of."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in found:
         if entry.name.endswith(".service") and not entry.is_dir():
-            yield entry
+            yield entry.name, entry.path
         elif entry.name.endswith(".service.d") and entry.is_dir():
-            yield from (path for path in sorted(entry.iterdir()) if path.suffix == ".conf")
+            name = entry.name.removesuffix(".d")
+            # names alone are a third of the time of paths
+            parts = sorted(os.listdir(entry.path))  # noqa: PTH208
+            yield from ((name, f"{entry.path}/{part}") for part in parts if part.endswith(".conf"))
 
 
 def _directives(text: str) -> str:
@@ -199,7 +207,7 @@ def _environment_files(text: str) -> Iterator[Path]:
         yield from map(Path, glob.glob(match[1]))  # noqa: PTH207 - an absolute pattern
 
 
-def _read(path: Path, *, script: bool = False) -> str:
+def _read(path: Path | str, *, script: bool = False) -> str:
     """Read a file; "" when it is not there, is no regular file, or is to be a script and is none. Raises OSError."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -209,7 +217,16 @@ def _read(path: Path, *, script: bool = False) -> str:
         if script and not isinstance(error, PermissionError):
             return ""  # a word that only looks like a path
         raise
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode) or (script and file.peek(2)[:2] != b"#!"):
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode) or (script and os.pread(handle, 2, 0) != b"#!"):
             return ""
-        return file.read(_LIMIT).decode("utf-8", "replace").replace("\0", "\n")
+        return _all(handle).decode("utf-8", "replace").replace("\0", "\n")
+    finally:
+        os.close(handle)
+
+
+def _all(handle: int) -> bytes:
+    data = b""
+    while len(data) < _LIMIT and (chunk := os.read(handle, _LIMIT - len(data))):
+        data += chunk
+    return data
