@@ -84,6 +84,7 @@ class Scripted:
     ttft: Callable[[Ask, int, float], float] = lambda _ask, _number, _now: 0.1  # ask, number, now -> s
     tpot: Callable[[Ask, int, float], float] = lambda _ask, _number, _now: 0.01
     void: Callable[[Ask, int], VoidReason | None] = _first
+    bundle: Callable[[Ask, int], int] = lambda _ask, _number: 1  # tokens of each event
     lag: Lag = QUIET
     cold_ttft: float = 0.0  # more, for the first request of each length
     loads: list[tuple[tuple[Ask, ...], Closed]] = field(default_factory=list)
@@ -113,6 +114,7 @@ class Scripted:
                 tokens=ask.max_tokens,
                 ask=ask,
                 void=self.void(ask, number),
+                bundle=self.bundle(ask, number),
             )
             results.append(made)
             heapq.heappush(free, made.chunks[-1].at)

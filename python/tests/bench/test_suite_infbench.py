@@ -47,6 +47,15 @@ def test_pp_and_tg_then_more_and_more_at_once(monkeypatch: pytest.MonkeyPatch) -
     assert {ask.max_tokens for asks in warm for ask in asks} == {8}
 
 
+def test_no_two_prompts_of_the_suite_share_a_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted = install(monkeypatch, Scripted())
+    infbench(2)
+    infbench(2)
+    prompts = [ask.prompt for asks, _ in scripted.loads for ask in asks if isinstance(ask.prompt, tuple)]
+    assert len(prompts) == 2 * (6 + 6 + 12)
+    assert len({prompt[:64] for prompt in prompts}) == len(prompts), "neither in another cell nor in another run"
+
+
 def test_the_first_wave_is_in_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     burst = Scripted(
         ttft=lambda ask, number, now: 9.0 + number if now == 0 and ask.max_tokens == 128 else 0.5,

@@ -48,7 +48,7 @@ def test_a_run_takes_the_suites_settings_to_the_record(world: World) -> None:
     arm = world.arm()
     file = world.base / "s.toml"
     file.write_text("[infbench]\nwaves = 3\nttft_s = 9.5\n")
-    words = ("--suite", "infbench", "--settings", str(file), *SHORT, "--json")
+    words = ("--suite", "infbench", "--settings", str(file), *SHORT[:6], "--json")
     done = world.start("run", arm.stem, *words)
     out, err = done.communicate(timeout=120)
     line = json.loads(out)
@@ -60,9 +60,9 @@ def test_a_run_takes_the_suites_settings_to_the_record(world: World) -> None:
     measured = record.closed.measured  # type: ignore[union-attr]
     assert measured is not None
     assert measured.settings["ttft_s"] == 9.5
-    assert measured.settings["concurrency"] == [1, 2]
+    assert measured.settings["concurrency"] == [1, 2, 4, 8], "the arm's max-num-seqs is 8"
     assert len(str(measured.settings["seed"])) == 16, "the seed that was really used"
-    assert [cell.name for cell in measured.cells] == ["b1", "c1", "c2"]
+    assert [cell.name for cell in measured.cells] == ["b1", "c1", "c2", "c4", "c8"]
     assert len(measured.outputs) == 6
     assert "cell b1" in err
     assert world.clean()
@@ -168,6 +168,19 @@ def test_a_soak_that_is_interrupted_closes_its_record(world: World) -> None:
     assert done.returncode == 130
     line = json.loads(out)
     assert (line["outcome"], line["measured"]) == ("interrupted", None)
+
+
+def test_a_request_that_takes_long_is_interrupted_at_once(world: World) -> None:
+    with engine(world, "--sim-prefill-rate", "0.5") as url:
+        done = world.start("bench", url, "--suite", "infbench", "--json")
+        assert done.stderr is not None
+        while "tokens" not in done.stderr.readline():
+            assert done.poll() is None
+        time.sleep(0.5)  # into the first answer, which would take half a minute
+        done.send_signal(signal.SIGTERM)
+        out, _ = done.communicate(timeout=20)
+    assert done.returncode == 130
+    assert json.loads(out)["text"] == "stopped by SIGTERM"
 
 
 class Models:
