@@ -58,9 +58,11 @@ def screen(seen: Overview, width: int, height: int, *, every_s: float, encoding:
 
 def _head(seen: Overview, width: int, every_s: float) -> Text:
     parts = [time.strftime("%H:%M:%S", time.localtime(seen.at)), f"every {every_s:g} s"]
-    if seen.memory_available_bytes is not None and seen.memory_bytes is not None:
-        parts.append(f"memory {size(seen.memory_available_bytes)} free of {size(seen.memory_bytes)}")
     line = Text.assemble(("ttx top", "bold"), _GAP, _GAP.join(parts))
+    if seen.memory_available_bytes is not None and seen.memory_bytes is not None:
+        memory = f"{size(seen.memory_available_bytes)} free of {size(seen.memory_bytes)}"
+        titled = f"{_GAP}memory {memory}"
+        line.append(titled if cell_len(line.plain) + len(titled) <= width else f"{_GAP}{memory}")
     way_out = "q quits"
     room = width - cell_len(line.plain) - len(way_out)
     return line.append(" " * room + way_out, DIM) if room >= len(_GAP) else line
