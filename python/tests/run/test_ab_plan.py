@@ -7,8 +7,10 @@ import pytest
 from ttstack.arm.digest import arm_digest
 from ttstack.arm.load import load
 from ttstack.arm.shelf import find_shelf
+from ttstack.cli.ab_cell import _beside
 from ttstack.errors import UsageError
 from ttstack.host.cards import inventory
+from ttstack.run.ab.cell import CellOrder
 from ttstack.run.ab.plan import beside, check_pairs, choose_mode
 from ttstack.slots.errors import NoSuchCardError
 
@@ -69,6 +71,14 @@ def test_an_arm_beside_itself_has_a_port_and_a_name_of_its_own(world: World) -> 
     other = asked(world, "other")
     assert beside(a, other) == other
     assert arm_digest(beside(a, other)) == arm_digest(other)
+
+
+def test_a_run_has_the_name_and_the_port_of_its_order(world: World) -> None:
+    a = asked(world, "a")
+    twin = beside(a, a)
+    arm = twin.arm
+    order = CellOrder(str(arm.file), arm.name, arm.engine.port, ("c1",), "smoke", {}, None, None, 1)
+    assert _beside(a, order) == twin
 
 
 @pytest.mark.parametrize(("pairs", "why"), [(5, "odd"), (2, "noise"), (0, "noise"), (-4, "noise"), (-3, "odd")])

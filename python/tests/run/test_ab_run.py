@@ -27,6 +27,7 @@ def opened(world: World) -> list[dict[str, Any]]:
     return [place for run in world.store.read().runs if (place := run.raw_open.get("ab")) is not None]
 
 
+@pytest.mark.host  # a dozen boots: too long for a sandbox that runs all rooms; test_ab_conduct.py has its parts there
 def test_two_arms_change_cards_and_a_killed_ab_goes_on(world: World) -> None:
     world.arm("quick")
     slow(world.arm("slow"), 2)
