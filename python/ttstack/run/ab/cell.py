@@ -104,6 +104,7 @@ def tell_fault(message: str, exit_code: int) -> None:
 
 def _say(event: str, **more: Json) -> None:
     try:
-        print(json.dumps({"event": event, **more}), flush=True)  # noqa: T201 - to its owner, not to a person
+        sys.stdout.write(f"{json.dumps({'event': event, **more})}\n")  # a pipe to its owner, not a person's terminal
+        sys.stdout.flush()
     except (OSError, ValueError):
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - the owner is gone; the run goes on
