@@ -17,6 +17,7 @@ from ttstack.arm.load import load
 from ttstack.arm.shelf import find_shelf
 from ttstack.records.build import closing, jsonable, opening
 from ttstack.records.context import AbPlace, HostFacts, HostState, Tool
+from ttstack.records.seal import seal
 from ttstack.records.statistics import summarise
 from ttstack.records.store import encode
 from ttstack.records.types import (
@@ -138,6 +139,12 @@ def close_line(run: str = "r-1", **change: Any) -> dict[str, Json]:  # noqa: ANN
 def written(line: dict[str, Json]) -> dict[str, Any]:
     """Give a line as it is in the file, that is with its sum."""
     return cast("dict[str, Any]", json.loads(encode(line)))
+
+
+def forged(run: str) -> bytes:
+    """Spell an opening line that is not of the schema, with a sum that holds."""
+    line = {**open_line(run), "host": 1}
+    return seal(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def start_python(code: str, *args: str) -> subprocess.Popen[bytes]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from records_kit import close_line, open_line
+from records_kit import close_line, forged, open_line
 
 from ttstack.records import line as line_module
 from ttstack.records.errors import RecordsError
@@ -84,18 +84,17 @@ def test_a_line_of_before_there_were_sums_is_no_changed_one() -> None:
 
 
 def test_a_sum_over_something_that_is_no_record_is_found_by_who_looks_closely() -> None:
-    forged = seal(json.dumps(json.loads(LINES[0]) | {"host": 1, "sum": None}, separators=(",", ":")).encode())
-    assert holds(forged)
-    assert read_line(1, forged) != Fault
-    assert [fault.kind for fault in _read(forged + LINES[1]).faults] == ["invalid", "orphan"]
-    quick = _read(forged + LINES[1], thorough=False)
+    raw = forged("r-0")
+    assert holds(raw)
+    assert [fault.kind for fault in _read(raw + LINES[1]).faults] == ["invalid", "orphan"]
+    quick = _read(raw + LINES[1], thorough=False)
     assert quick.faults == ()
     fault = quick.runs[0].fault()
     assert fault is not None
     assert fault.kind == "invalid"
     with pytest.raises(RecordsError, match="line 1 of the records is invalid"):
         _ = quick.runs[0].raw_open
-    alone = _read(forged, thorough=False)  # one that nobody closed is looked at in any case: does its owner live?
+    alone = _read(raw, thorough=False)  # one that nobody closed is looked at in any case: does its owner live?
     assert ([fault.kind for fault in alone.faults], alone.runs) == (["invalid"], ())
 
 

@@ -96,6 +96,12 @@ def test_what_is_no_line_is_left_out_and_named(tmp_path: Path, target: Path) -> 
     assert target.read_bytes() == b"".join(a)
 
 
+def test_a_last_line_without_its_newline_gets_one(tmp_path: Path, target: Path) -> None:
+    a = _run("a")
+    done = merge(target, [_file(tmp_path / "1", a[0][:-1] + b"\r\n", a[1][:-1])])
+    assert (done.added, target.read_bytes()) == (2, b"".join(a))
+
+
 def test_a_file_merged_into_itself_stays_as_it_is(target: Path) -> None:
     _file(target, *_run("a"))
     before = target.read_bytes()

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from records_kit import AB, CELL, MEASURED, close_line, open_line
+from records_kit import AB, CELL, MEASURED, close_line, forged, open_line
 
 from ttstack.records.errors import RecordsError
 from ttstack.records.log import read_stream
@@ -83,6 +83,16 @@ def test_no_records_are_no_rows() -> None:
     assert [query(nothing, f"FROM {view}").rows for view in VIEWS] == [()] * len(VIEWS)
     old = encode(close_line("a", measured=MEASURED)).partition(b',"cells"')[0]
     assert query(_gather(old), "FROM cells").rows == ()
+
+
+def test_a_line_that_is_no_record_under_its_sum_is_left_out_and_told() -> None:
+    found = _gather(encode(open_line("a")) + forged("b") + encode(close_line("b")))
+    assert [(fault.line, fault.kind) for fault in found.faults] == [(2, "invalid")]
+    assert query(found, "SELECT run FROM runs").rows == (("a",),)
+
+
+def test_no_variable_of_the_program_is_a_table(runs: Gathered) -> None:
+    assert query(runs, "SELECT current_setting('python_enable_replacements')").rows == ((False,),)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ CHANGES: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
     ("voids", lambda _, last: last["measured"].update(requests=1, void=2)),
     ("quotable", lambda _, last: last.update(outcome="failed")),
     ("quotable", lambda _, last: last.update(quotable=False, quotable_reasons=["it rained"])),
+    ("quotable", lambda _, last: last.update(quotable=False)),
     ("quotable", lambda _, last: last["measured"]["cells"][0].update(reasons=["the client was busy"])),
     ("quotable", lambda _, last: last.update(outcome="failed", quotable=False, quotable_reasons=["it rained"])),
 ]
@@ -110,6 +111,15 @@ def test_lines_that_are_not_whole_are_named() -> None:
         (4, "whole", "invalid"),
         (5, "opened", "no line opens this run"),
     ]
+
+
+def test_arms_of_several_kinds_are_each_computed() -> None:
+    asked = [true_asked(name) for name in arm_names(SHELF)]
+    lines = [written(open_line(f"r-{at}", asked=each)) for at, each in enumerate(asked)]
+    lines[-1]["asked"]["arm_digest"] = lines[0]["asked"]["arm_digest"]
+    found = _verify(*map(_sealed, lines))
+    assert [(f.line, f.rule) for f in found.findings] == [(len(lines), "arm_digest")]
+    assert len(lines) > 1
 
 
 def test_second_lines_and_ids_are_named() -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from records_kit import AB, CELL, MEASURED, asked, close_line, open_line, true_asked
+from records_kit import AB, CELL, MEASURED, asked, close_line, forged, open_line, true_asked
 
 from ttstack.cli.main import main
 from ttstack.errors import Exit
@@ -77,6 +77,17 @@ def test_ls_believes_the_rule_more_than_a_line(store: Store, capsys: pytest.Capt
         file.write(json.dumps(lie).encode() + b"\n")
     assert "lie" in listed(capsys)
     assert "lie" not in listed(capsys, "--quotable")
+
+
+def test_ls_leaves_out_what_turns_out_to_be_no_record(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    with store.path.open("ab") as file:
+        file.write(forged("bad") + encode(close_line("bad")))
+    code, out, err = run(capsys, "ls", "--json", "-n", "2")
+    found = json.loads(out)
+    assert code == 0
+    assert [entry["run"] for entry in found["runs"]] == ["week", "new"]
+    assert [(fault["line"], fault["kind"]) for fault in found["faults"]] == [(7, "invalid")]
+    assert "7: left out, invalid of run bad" in err
 
 
 def test_ls_tells_a_few_bad_lines_and_counts_all(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,3 +256,9 @@ def test_ls_of_many_runs_looks_closely_at_those_that_it_shows(
     monkeypatch.setattr(line, "decode", lambda number, raw: (parsed.append(number), real(number, raw))[1])
     assert len(listed(capsys, "--arm", "sim", "--outcome", "ok", "--quotable")) == 20
     assert len(parsed) == 40
+    # Nor does it parse what may not be quoted when only the rest is asked for.
+    parsed.clear()
+    store.append(open_line("bad"))
+    store.append(close_line("bad", outcome="failed", exit_code=1))
+    assert "bad" not in listed(capsys, "--quotable", "-n", "1")
+    assert len(parsed) == 2
