@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -188,3 +190,14 @@ def test_a_request_is_json_in_utf8() -> None:
     assert head.startswith(b"POST /api/x HTTP/1.1\r\n")
     assert json.loads(body) == {"text": "日本語"}
     assert "日本語".encode() in body
+
+
+def test_time_that_is_up_between_two_looks_at_the_clock_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket without a deadline would wait for ever: here, until the server hangs up."""
+    ticks = iter(range(0, 1000, 10))
+    with raw_server(lambda _link: time.sleep(0.3)) as client:
+        monkeypatch.setattr("ttstack.bench.http.time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+        with pytest.raises(BenchError) as caught:
+            client.raw("/metrics")
+        monkeypatch.undo()
+    assert caught.value.reason == "timeout"

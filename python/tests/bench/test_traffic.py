@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +70,14 @@ def test_a_page_of_another_program_tells_nothing() -> None:
     history = History()
     history.note(1, "llamacpp:tokens_predicted_total 5\n")
     assert history.note(2, "llamacpp:tokens_predicted_total 6\n") == Traffic()
+
+
+@given(st.lists(st.sampled_from(["0", "1", "5e-324", "1e308", "1.7e308", "Inf", "NaN", "-1", "-1e308"]), min_size=4))
+def test_what_is_told_is_a_number_whatever_the_server_writes(values: list[str]) -> None:
+    history = History()
+    for at, value in enumerate(values):
+        told = history.note(at / 1000, re.sub(r"\{[a-z]+\}$", value, PAGE, flags=re.MULTILINE).format())
+        assert all(number is None or math.isfinite(number) for number in dataclasses.astuple(told))
 
 
 def test_after_a_restart_the_next_reading_tells_again() -> None:

@@ -27,7 +27,7 @@ from ttstack.run.top import asking
 from ttstack.run.top import watch as watching
 from ttstack.run.top.asking import Asker
 from ttstack.run.top.cards import Heartbeats, look_at_cards
-from ttstack.run.top.runs import Runs, age_s, memory_bytes, telling_line
+from ttstack.run.top.runs import Runs, _can_see, age_s, memory_bytes, telling_line
 from ttstack.run.top.watch import Watch
 from ttstack.run.waiting import wait_until
 
@@ -59,7 +59,7 @@ def row(watch: Watch) -> RunNow:
     return found
 
 
-def comes(watch: Watch, wanted: Callable[[RunNow], bool], seconds: float = 10) -> RunNow:
+def comes(watch: Watch, wanted: Callable[[RunNow], bool], seconds: float = 20) -> RunNow:
     found: list[RunNow] = []
 
     def there() -> bool:
@@ -73,7 +73,7 @@ def comes(watch: Watch, wanted: Callable[[RunNow], bool], seconds: float = 10) -
 def test_a_run_that_serves(tmp_path: Path, server: Server) -> None:
     write_run(tmp_path, server.port)
     with watch_of(tmp_path) as watch:
-        assert wait_until(watch.settled, 10)
+        assert wait_until(watch.settled, 20)
         seen = watch.overview()
         found = row(watch)
         assert found.metrics.asking == "answered"
@@ -93,7 +93,7 @@ def test_a_run_that_serves(tmp_path: Path, server: Server) -> None:
         assert seen.memory_bytes is not None
         assert 0 < seen.memory_available_bytes <= seen.memory_bytes
     asked = server.asked
-    assert wait_until(lambda: all(not part._thread.is_alive() for part in watch._askers.values()), 5)
+    assert wait_until(lambda: all(not part._thread.is_alive() for part in watch._askers.values()), 20)
     assert server.asked <= asked + 1
 
 
@@ -115,7 +115,7 @@ def test_a_server_that_hangs_is_said_not_to_answer_and_comes_back(
         assert found.metrics.traffic is None  # not what it was doing before
         folder.log.write_text("while it hangs\n")
         comes(watch, lambda run: run.last_line == "while it hangs")  # and nothing else hangs
-        assert watch.settled()
+        assert wait_until(watch.settled, 20)
         server.go.set()
         comes(watch, lambda run: run.metrics.asking == "answered")
 
@@ -128,7 +128,7 @@ def test_who_does_not_answer_in_time_is_asked_again(
     write_run(tmp_path, server.port)
     with watch_of(tmp_path) as watch:
         assert "did not answer" in comes(watch, lambda run: run.metrics.asking == "no_answer").metrics.detail
-        assert watch.settled()
+        assert wait_until(watch.settled, 20)
         server.go.set()
         comes(watch, lambda run: run.metrics.asking == "answered")
 
@@ -177,14 +177,14 @@ def test_a_run_that_does_not_serve_is_not_asked(tmp_path: Path, server: Server) 
     folder, state = write_run(tmp_path, server.port, phase="booting", step="weights")
     with watch_of(tmp_path) as watch:
         assert comes(watch, lambda run: run.live.status == "booting").metrics.asking == "not_asked"
-        assert wait_until(watch.settled, 5)
+        assert wait_until(watch.settled, 20)
         assert server.asked == 0
         folder.write(dataclasses.replace(state, phase="ready"))
         comes(watch, lambda run: run.metrics.asking == "answered")
         folder.write(dataclasses.replace(state, phase="stopping"))
         assert comes(watch, lambda run: run.live.status == "stopping").metrics.asking == "not_asked"
         folder.write(dataclasses.replace(state, phase="stopped"))
-        assert wait_until(lambda: watch.overview().runs == (), 5)
+        assert wait_until(lambda: watch.overview().runs == (), 20)
 
 
 @pytest.fixture
@@ -204,6 +204,30 @@ def test_another_program_on_the_port_is_not_ours(tmp_path: Path, server: Server,
         assert f"port {server.port} is that of pid {os.getpid()}" in found.metrics.detail
         assert found.metrics.traffic is None
         assert server.asked == 0
+
+
+def test_an_engine_that_cannot_be_looked_into_is_not_taken_for_another(
+    tmp_path: Path, server: Server, sleeper: process.ProcessId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of another user is: nobody is seen to have the port."""
+    write_run(tmp_path, server.port, engine=sleeper)
+    monkeypatch.setattr("ttstack.run.top.runs.ports.owners", lambda _inodes, _among=None: ())
+    (found,) = Runs(tmp_path / "state").look().found
+    assert "a process that cannot be seen" in found.foreign
+    monkeypatch.setattr("ttstack.run.top.runs._can_see", lambda pid: pid != sleeper.pid)
+    (found,) = Runs(tmp_path / "state").look().found
+    assert found.foreign == ""
+
+
+def test_what_may_be_looked_into(sleeper: process.ProcessId, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _can_see(sleeper.pid)
+    assert _can_see(2**22 + 1)
+
+    def refuse(_: str) -> list[str]:
+        raise PermissionError(13, "not yours")
+
+    monkeypatch.setattr("ttstack.run.top.runs.os.listdir", refuse)
+    assert not _can_see(sleeper.pid)
 
 
 def test_nobody_is_asked_once_the_engine_is_gone(
@@ -241,7 +265,7 @@ def test_a_run_that_comes_is_seen_without_waiting_for_the_next_thorough_look(
     with watch_of(tmp_path) as watch:
         comes(watch, lambda run: run.metrics.asking == "answered")
         write_run(tmp_path, server.port, "b")
-        assert wait_until(lambda: len(watch.overview().runs) == 2, 10)
+        assert wait_until(lambda: len(watch.overview().runs) == 2, 20)
 
 
 def test_a_state_that_is_none_is_said_and_hides_no_other(tmp_path: Path, server: Server) -> None:
@@ -252,6 +276,19 @@ def test_a_state_that_is_none_is_said_and_hides_no_other(tmp_path: Path, server:
         comes(watch, lambda run: run.live.state.arm == "arm-a")
         (trouble,) = watch.overview().troubles
         assert "run 20260131T235959-broken is left out" in trouble
+        first, _ = write_run(tmp_path, server.port, "b")
+        assert wait_until(lambda: len(watch.overview().runs) == 2, 20)
+        (first.path / "state.json").write_text("{}")
+        (tmp_path / "state/runs/20260131T235959-a/engine.log").write_text("still seen\n")
+        assert wait_until(lambda: watch.overview().runs[0].last_line == "still seen", 20)
+
+
+def test_a_folder_that_cannot_be_listed_is_said_and_waited_for_by_nobody(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/runs").symlink_to(tmp_path / "state/runs")
+    with watch_of(tmp_path) as watch:
+        assert wait_until(watch.settled, 20)
+        assert watch.overview().cards != ()
 
 
 def test_what_is_over_is_read_once(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,8 +315,8 @@ def test_looking_that_hangs_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(watching, "look_at_slots", lambda _places: hang.wait(20) and {})
     monkeypatch.setattr(watching, "THOROUGH_S", 0.1)
     with watch_of(tmp_path) as watch:
-        assert wait_until(lambda: any("who has the cards" in text for text in watch.overview().troubles), 5)
-        assert len(watch.overview().cards) == 2
+        assert wait_until(lambda: any("who has the cards" in text for text in watch.overview().troubles), 20)
+        assert wait_until(lambda: len(watch.overview().cards) == 2, 20)
         assert [card.slot for card in watch.overview().cards] == [None, None]
         assert not watch.settled()
         hang.set()

@@ -103,7 +103,7 @@ class Client:
                 ):  # a server may refuse before it has read everything: the answer says why
                     sock.sendall(data)
                 while not wire.whole and wire.fault is None:
-                    sock.settimeout(max(0.0, until - time.monotonic()) or None)
+                    sock.settimeout(max(0.001, until - time.monotonic()))  # 0 would be: do not wait; None: for ever
                     count = sock.recv_into(wire.room())
                     if count == 0:
                         wire.ended()

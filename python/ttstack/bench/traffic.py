@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -67,18 +68,20 @@ class History:
         self._last = (at, page)
         if not self._window or at - self._window[-1][0] >= _APART_S:
             self._window.append(self._last)
-        return Traffic(
-            prompt_tokens_per_s=_rate(before, at, page, _PROMPT),
-            generation_tokens_per_s=_rate(before, at, page, _GENERATION),
-            running=total(page, *_RUNNING),
-            waiting=total(page, *_WAITING),
-            kv_use=largest(page, *_KV_USE),
-            prefix_hits=_share(first, page),
-            first_token_s=quantile(first, page, 0.5, *_FIRST_TOKEN) if first else None,
-            between_tokens_s=mean(first, page, *_BETWEEN),
-            prompt_tokens=total(page, *_PROMPT),
-            generation_tokens=total(page, *_GENERATION),
-        )
+        told = {
+            "prompt_tokens_per_s": _rate(before, at, page, _PROMPT),
+            "generation_tokens_per_s": _rate(before, at, page, _GENERATION),
+            "running": total(page, *_RUNNING),
+            "waiting": total(page, *_WAITING),
+            "kv_use": largest(page, *_KV_USE),
+            "prefix_hits": _share(first, page),
+            "first_token_s": quantile(first, page, 0.5, *_FIRST_TOKEN) if first else None,
+            "between_tokens_s": mean(first, page, *_BETWEEN),
+            "prompt_tokens": total(page, *_PROMPT),
+            "generation_tokens": total(page, *_GENERATION),
+        }
+        # Numbers that are none come of sums that are too large, which no server of tokens has.
+        return Traffic(**{name: value for name, value in told.items() if value is not None and math.isfinite(value)})
 
 
 def _began_anew(before: Page, after: Page) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -92,7 +93,9 @@ class Runs:
 
 def again(found: Found) -> Found | None:
     """Look quickly at a run that was found: its state, and whether its supervisor lives; None when it is over."""
-    state = found.live.folder.read() or found.live.state
+    state = found.live.state
+    with suppress(HostError):  # one that cannot be read does not hide the others; the thorough look says so
+        state = found.live.folder.read() or state
     supervised = state.boot_id == process.boot_id() and process.alive(state.supervisor)
     live = replace(found.live, state=state, supervised=supervised)
     return replace(found, live=live) if live.status in SHOWN else None
@@ -129,9 +132,10 @@ def _known(run: LiveRun) -> Found:
 
 
 def _foreign(run: LiveRun, processes: Sequence[ProcessId]) -> str:
-    """Say who has the port of a run that is ready, when that is not its engine; "" when it is, or cannot be told.
+    """Say who has the port of a run that is ready, when that is not its engine; "" when it is, or nobody else is seen.
 
     A container's port is docker's to give, which it was when the run was identified and is while the container lives.
+    The descriptors of another user's engine cannot be seen; then only somebody who is seen to have the port counts.
     """
     if run.state.runtime != "process" or not processes:
         return ""
@@ -144,5 +148,18 @@ def _foreign(run: LiveRun, processes: Sequence[ProcessId]) -> str:
     if not others:
         return ""
     who = ports.owners(frozenset(others))
+    if not who and not all(map(_can_see, family)):
+        return ""
     named = ", ".join(f"pid {pid} ({process.command(pid)})" for pid in who) or "a process that cannot be seen"
     return f"port {run.state.port} is that of {named}"
+
+
+def _can_see(pid: int) -> bool:
+    """Whether we may look at a process's descriptors."""
+    try:
+        os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - nothing but whether it may be listed matters
+    except PermissionError:
+        return False
+    except OSError:
+        return True  # it has ended, and has none
+    return True

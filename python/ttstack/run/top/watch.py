@@ -46,7 +46,7 @@ class Watch:
         self._lines: dict[str, str] = {}
         self._mark: object = None
         self._eager = 0
-        self._phases: object = None
+        self._phases: dict[str, str] | None = None
         self._quick_saw = False
         beats = Heartbeats()
         self._cards = Repeat("cards", lambda: look_at_cards(places(), beats), every_s)
@@ -102,7 +102,7 @@ class Watch:
 
     def _look_quickly(self) -> tuple[RunNow, ...]:
         """Look at the runs that are known, and see to it that those that serve are asked."""
-        looked = self._found.value
+        saw, looked = self._found.looks > 0, self._found.value
         known = [now for each in (looked.found if looked else ()) if (now := again(each)) is not None]
         self._known = {each.live.state.run: each for each in known}
         with self._changing:
@@ -118,7 +118,7 @@ class Watch:
             )
             for each in known
         )
-        self._quick_saw = looked is not None
+        self._quick_saw = saw
         return rows
 
     def _line_of(self, found: Found) -> str:
@@ -146,13 +146,12 @@ class Watch:
     def _look_thoroughly_when_needed(self, known: Sequence[Found]) -> None:
         """Have all looked at anew when runs come, or change their phase, and slots with them."""
         mark = self._runs.mark()
-        phases = {each.live.state.run: each.live.status for each in known}
-        if mark != self._mark:
-            self._eager = _EAGER
-        if self._mark is not None and (self._eager or phases != self._phases):
-            self._found.kick()
-            self._slots.kick()
-        self._eager = max(0, self._eager - 1)
+        phases: dict[str, str] = {each.live.state.run: each.live.status for each in known}
+        if self._phases is not None:
+            self._eager = _EAGER if mark != self._mark else max(0, self._eager - 1)
+            if self._eager or phases != self._phases:
+                self._found.kick()
+                self._slots.kick()
         self._mark, self._phases = mark, phases
 
     def _metrics(self, row: RunNow) -> Metrics:
