@@ -68,6 +68,26 @@ def test_a_run_takes_the_suites_settings_to_the_record(world: World) -> None:
     assert world.clean()
 
 
+def test_a_simulated_arm_is_asked_to_repeat_its_needle(world: World) -> None:
+    settings = {"prompt_tokens": [256], "output_tokens": 24, "runs": 1, "warmup_runs": 0}
+    outcome = world.execute(world.arm(), suite="sweep32k", settings=settings)
+    measured = world.record(outcome.run).closed.measured  # type: ignore[union-attr]
+    assert measured is not None
+    assert {check.name: check.ok for check in measured.checks}["needle-256"]
+    assert measured.settings["needle_rule"] == "echo"
+
+
+def test_a_soak_looks_at_the_cards_of_the_run(world: World) -> None:
+    settings = {"duration_s": 0.3, "prompt_tokens": [64], "output_tokens": [24], "sample_every_s": 0.1}
+    outcome = world.execute(world.arm(), suite="soak", settings=settings)
+    closed = world.record(outcome.run).closed
+    assert closed is not None
+    assert closed.measured is not None
+    assert closed.observed is not None
+    (card,) = closed.observed.cards
+    assert len(closed.measured.values[f"card_{card.id}_clock_mhz"]) >= 3
+
+
 def test_a_setting_that_cannot_be_is_refused_before_anything(world: World) -> None:
     world.arm()
     world.ttx("run", "quick", "--suite", "infbench", "--set", "runs=1", code=2)

@@ -209,6 +209,8 @@ def _measured(closed: Closed) -> Iterator[Row]:
         yield Row(cell.name, f"{cell.requests} requests", "good" if cell.valid else "bad")
         for reason in cell.reasons:
             yield Row("", f"- void: {reason}", "bad")
+        for note in cell.notes:
+            yield Row("", f"- {note}")
         for name, samples in cell.values.items():
             yield Row("", f"{name}  {_samples(samples)}")
 
