@@ -1,6 +1,6 @@
 """How long a report of many records takes, as a whole process, beside what others do with the same numbers.
 
-usage: python benchmarks/report.py [--records 1000] [--rounds 5]
+usage: python benchmarks/report.py [--records 1000] [--rounds 5] [--matplotlib PYTHON]
 
 ``pygal alone`` draws the same charts from numbers that are at hand: no records are read and no page is made.
 ``matplotlib`` draws as many charts of as many points to SVG, where it can be imported. Rounds are interleaved.
@@ -9,7 +9,6 @@ usage: python benchmarks/report.py [--records 1000] [--rounds 5]
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import pickle
 import random
@@ -93,6 +92,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--matplotlib", default=sys.executable, metavar="PYTHON", help="one that has matplotlib")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         records, numbers = Path(folder, "records.jsonl"), Path(folder, "numbers.pickle")
@@ -107,8 +107,9 @@ def main() -> int:
             "ttx report (json)": [*ttx, "--json"],
             "pygal alone": [sys.executable, "-c", _PYGAL, str(numbers)],
         }
-        if importlib.util.find_spec("matplotlib") is not None:
-            contestants["matplotlib"] = [sys.executable, "-c", _MATPLOTLIB, str(numbers)]
+        has = [args.matplotlib, "-c", "import matplotlib"]
+        if subprocess.run(has, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            contestants["matplotlib"] = [args.matplotlib, "-c", _MATPLOTLIB, str(numbers)]
         else:
             print("matplotlib: not here")
         times: dict[str, list[float]] = {name: [] for name in contestants}

@@ -110,7 +110,7 @@ def run_lines(at: int, arm: str, measured: Measured | None, *, pin: str = "curre
         suite=measured.suite if measured else "",
     )
     what = replace(what, pin={"name": pin, "tt_metal": f"{pin}-commit"})
-    what = replace(what, **{key: change.pop(key) for key in ("arm_digest", "url") if key in change})  # type: ignore[arg-type]
+    what = replace(what, **{key: change.pop(key) for key in ("arm_digest", "model_digest", "url") if key in change})  # type: ignore[arg-type]
     opened = open_line(
         name,
         arm=arm,

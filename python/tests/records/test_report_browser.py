@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import CHROMIUM, Browser
-from report_kit import history, report_of
+from report_kit import history, report_of, run_lines, sweep
 from test_report_page import nasty_lines
 
 from ttstack.records.report.html import html_page
@@ -130,6 +131,10 @@ def test_it_looks_right(shown: Browser, page: Path) -> None:
     marks = shown.run(MARKS)
     assert len(marks) > 100
     assert [mark for mark in marks if mark[0] < LEAST_MARK] == []
+    dashes = shown.run(
+        "[...document.querySelectorAll('.series.bad .line')].map(e => getComputedStyle(e).strokeDasharray)"
+    )
+    assert (len(dashes), "none" in dashes) == (3, False)
     assert requested(shown) == [page.as_uri()]
     assert complaints(shown) == []
 
@@ -158,7 +163,9 @@ def test_text_can_be_read_on_a_phone(browser: Browser, page: Path) -> None:
 
 def test_a_name_that_is_a_script_does_not_run(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "nasty.html"
-    path.write_text(html_page(report_of(nasty_lines())), encoding="utf-8")
+    long = "x" * 300
+    lines = [*nasty_lines(), *run_lines(9, long, sweep(random.Random(1)), identity=None)]  # noqa: S311
+    path.write_text(html_page(report_of(lines, title=long, files=(long,))), encoding="utf-8")
     browser.look(400, dark=True)
     browser.open(path)
     assert complaints(browser) == []

@@ -115,6 +115,14 @@ def test_what_is_simulated_is_never_in_one_figure_with_what_is_not() -> None:
     assert all(curve.source.simulated == figure.simulated for figure in report.sweeps for curve in figure.curves)
 
 
+def test_a_figure_has_no_more_curves_than_there_are_looks() -> None:
+    noise = random.Random(1)  # noqa: S311
+    report = report_of([line for at in range(10) for line in run_lines(at, f"arm-{at}", sweep(noise))])
+    assert [[curve.source.label for curve in figure.curves] for figure in report.sweeps] == [
+        [f"arm-{at}" for at in range(9, 1, -1)]
+    ] * 3
+
+
 @pytest.mark.parametrize("x", [0, -1, True, "1", None])
 def test_a_place_that_is_no_number_above_0_is_not_drawn(x: Json) -> None:
     cells = tuple(cell(f"c{at}", {"concurrency": at}, {"ttft_s": (1.0,)}) for at in (x, 4))
@@ -152,6 +160,8 @@ def test_a_change_that_only_the_digest_tells_is_told_by_it() -> None:
     (trend,) = report_of(lines).trends
     assert trend.changes[0].kinds == ("arm",)
     assert f"\N{RIGHTWARDS ARROW} {'e' * 12}" in trend.changes[0].text
+    lines = run_lines(0, "prod", smoke(1.0)) + run_lines(1, "prod", smoke(1.0), model_digest="e" * 64)
+    assert [change.kinds for change in report_of(lines).trends[0].changes] == [("model",)]
 
 
 def test_a_trend_says_which_runs_may_not_be_quoted() -> None:

@@ -133,6 +133,15 @@ def test_what_is_simulated_says_so_wherever_it_stands(text: str) -> None:
     assert len(about) > 8
     assert all("simulated" in row for row in about)
     assert "1 of 18 runs are simulated: no card was involved." in text
+
+
+def test_the_page_says_first_whether_it_may_be_quoted(text: str) -> None:
+    head = text.split("<main>", maxsplit=1)[0]
+    assert "2 of 16 measured runs may not be quoted." in head
+    assert '<a href="#not-quotable">' in head
+
+
+def test_a_simulated_boot_says_so_beside_its_bar(text: str) -> None:
     assert re.search(r"<text[^>]*>3 sim: sim</text>", text)
 
 
