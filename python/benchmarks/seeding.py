@@ -2,7 +2,8 @@
 
 usage: python benchmarks/seeding.py [--files N] [--bytes N] [--rounds N] [--folder DIR] [--no-copies]
 
-Medians and bests in ms, and the ratio of the medians to the tool that does the same. Rounds are interleaved. What ttx
+Medians and bests in ms, of the clock and of the processor's time, and the ratios of the medians to the tool that does
+the same. Rounds are interleaved. What ttx
 does more than cp is in its time: it reads the manifest, compares each file with it, keeps some content of the seeds,
 and writes down what was put.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FOLDERS = 64
+Took = tuple[float, float]
 
 
 def _cache(root: Path, name: str, state: State) -> Path:
@@ -52,29 +55,39 @@ def _source(root: Path, files: int, size: int) -> Path:
     return folder
 
 
-def _timed(action: Callable[[], object]) -> float:
-    begin = time.perf_counter()
+def _cpu() -> float:
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def _timed(action: Callable[[], object]) -> Took:
+    """Time an action, and the processor's part of it, in ms."""
+    begin, used = time.perf_counter(), _cpu()
     action()
-    return (time.perf_counter() - begin) * 1000
+    return (time.perf_counter() - begin) * 1000, (_cpu() - used) * 1000
 
 
-def _ttx(source: Path, at: str, *, by_rename: bool) -> float:
+def _ttx(source: Path, at: str, *, by_rename: bool) -> Took:
     target = _cache(source.parent, at, "building")
     took = _timed(lambda: seed(source, target, by_rename=by_rename))
     shutil.rmtree(target)
     return took
 
 
-def _cp(source: Path, option: str) -> float:
+def _cp(source: Path, option: str) -> Took:
     target = source.parent / "copy"
     took = _timed(lambda: subprocess.run(["cp", option, source, target], check=True))
     shutil.rmtree(target)
     return took
 
 
-def _row(name: str, times: list[float], against: list[float] | None = None) -> None:
-    ratio = "" if against is None else f"{statistics.median(times) / statistics.median(against):9.2f}"
-    print(f"{name:24}{statistics.median(times):10.1f}{min(times):10.1f}{ratio:>9}")
+def _row(name: str, times: list[Took], against: list[Took] | None = None) -> None:
+    cells = [f"{name:20}"]
+    for at in (0, 1):
+        mine = [took[at] for took in times]
+        theirs = [took[at] for took in against or times]
+        ratio = f"{statistics.median(mine) / statistics.median(theirs):.2f}" if against else ""
+        cells.append(f"{statistics.median(mine):10.1f}{min(mine):10.1f}{ratio:>8}")
+    print("".join(cells))
 
 
 def main() -> None:
@@ -85,11 +98,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--no-copies", action="store_true", help="links only: copies of many files take long")
     args = parser.parse_args()
-    times: dict[str, list[float]] = {}
+    times: dict[str, list[Took]] = {}
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         source = _source(Path(folder), args.files, args.bytes)
         os.sync()
-        rounds: dict[str, Callable[[str], float]] = {
+        rounds: dict[str, Callable[[str], Took]] = {
             "cp -al": lambda _: _cp(source, "-al"),
             "ttx, hard links": lambda at: _ttx(source, at, by_rename=True),
             "cp -a": lambda _: _cp(source, "-a"),
@@ -101,7 +114,7 @@ def main() -> None:
             for name, action in rounds.items():
                 times.setdefault(name, []).append(action(f"{name}{at}"))
     print(f"{args.files} files of {args.bytes} bytes, {args.rounds} rounds, {os.cpu_count()} cores")
-    print(f"{'':24}{'median':>10}{'best':>10}{'ratio':>9}")
+    print(f"{'':20}{'median':>10}{'best':>10}{'ratio':>8}{'CPU':>10}{'best':>10}{'ratio':>8}")
     _row("cp -al", times["cp -al"])
     _row("ttx, hard links", times["ttx, hard links"], times["cp -al"])
     if args.no_copies:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -137,7 +138,27 @@ def test_a_record_that_cannot_be_believed_is_no_clean_bill(linked: tuple[Path, P
 def test_a_record_that_leads_outside_is_refused(linked: tuple[Path, Path]) -> None:
     file = linked[1] / SEEDS
     file.write_text(file.read_text().replace(FIRST, "../../etc/passwd"))
-    with pytest.raises(CacheError, match="no file that was put"):
+    with pytest.raises(CacheError, match="no file of a cache"):
+        check_seeds(linked[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("source", "../elsewhere", "from where"),
+        ("samples", {FIRST: 1}, "from where"),
+        ("method", "magic", "how files were put"),
+        ("others", {FIRST: "magic"}, "how files were put"),
+        ("inodes", ["1", "2"], "how files were put"),
+        ("inodes", [1], "each file"),
+        ("inodes", [1, 2, 3], "each file"),
+        ("more", 1, "more"),
+    ],
+)
+def test_each_part_of_a_record_is_looked_at(linked: tuple[Path, Path], name: str, value: object, text: str) -> None:
+    head, _, manifest = (linked[1] / SEEDS).read_text().partition("\n")
+    (linked[1] / SEEDS).write_text(f"{json.dumps(json.loads(head) | {name: value})}\n{manifest}")
+    with pytest.raises(CacheError, match=text):
         check_seeds(linked[1])
 
 

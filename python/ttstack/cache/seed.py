@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from ttstack.cache.errors import CacheError, CacheRefusedError
 from ttstack.cache.lock import KeyLock
-from ttstack.cache.manifest import read_manifest, scan
+from ttstack.cache.manifest import scan
 from ttstack.cache.marker import read_marker
-from ttstack.cache.seed_record import SEEDS, Method, Row, sample, sampled, write_record
+from ttstack.cache.seed_record import SEEDS, Listing, Method, Row, read_listing, sample, sampled, write_record
 from ttstack.cache.survey import survey
 from ttstack.cache.transfer import Transfer, give
 from ttstack.cache.verify import verify
@@ -132,10 +132,10 @@ def seed(
         raise CacheRefusedError(f"cache {source.name} is being built, so nothing can be taken from it")
     try:
         with _no_collector():
-            marker, files = read_marker(source), read_manifest(source)
-            if marker is None or marker.state != "complete" or files is None:
+            marker, listing = read_marker(source), read_listing(source)
+            if marker is None or marker.state != "complete" or listing is None:
                 raise CacheRefusedError(f"cache {source.name} is not complete, so nothing can be taken from it")
-            return _Seeding(source, target, files, progress).run(by_rename=by_rename)
+            return _Seeding(source, target, listing, progress).run(by_rename=by_rename)
     except OSError as error:
         raise CacheError(
             f"cannot seed {target.name} from {source.name}: {error.strerror}", reason="seed_failed"
@@ -160,8 +160,9 @@ class _Seeding:
     """One call of ``seed``."""
 
     def __init__(
-        self, source: Path, target: Path, files: tuple[FileEntry, ...], progress: Callable[[int, int], None] | None
+        self, source: Path, target: Path, listing: Listing, progress: Callable[[int, int], None] | None
     ) -> None:
+        self.listing, files = listing, listing.files
         self.source, self.target, self.progress = source, target, progress
         self.total = sum(entry.size for entry in files)
         self.done = 0
@@ -177,7 +178,7 @@ class _Seeding:
             transfer = Transfer(by_rename=by_rename, advance=self._advance)
             for folder, files in self.places.items():
                 self._folder(folder, files, transfer)
-            write_record(self.target, self.source.name, self.rows, self.samples)
+            write_record(self.target, self.source.name, self.listing, self.rows, self.samples)
         except BaseException:
             self._undo()
             raise

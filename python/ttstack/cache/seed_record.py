@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from ttstack.cache.errors import CacheError
-from ttstack.cache.manifest import inside
+from ttstack.cache.manifest import parse_manifest
 from ttstack.cache.marker import is_key
 from ttstack.cache.strict import parse_object, read_bytes, shaped
-from ttstack.cache.types import SCHEMA
+from ttstack.cache.types import MANIFEST, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from ttstack.cache.types import FileEntry
 
 Method = Literal["reflink", "hardlink", "copy"]
 """How a file is put into another cache."""
@@ -24,7 +27,14 @@ Method = Literal["reflink", "hardlink", "copy"]
 SEEDS = ".ttx-seeds.json"
 LIMIT = 256 << 20  # bytes, as a manifest
 
-SHAPE: dict[str, type] = {"schema": int, "source": str, "samples": dict, "files": list}
+SHAPE: dict[str, type] = {
+    "schema": int,
+    "source": str,
+    "samples": dict,
+    "method": str,
+    "others": dict,
+    "inodes": list,  # as the manifest's files follow one another
+}
 
 SAMPLES = 64
 """Of so many files some content is kept, as a writer that puts times back leaves size and time as they were."""
@@ -73,16 +83,41 @@ def sample(folder: int, name: str) -> str:
         os.close(handle)
 
 
-def write_record(folder: Path, source: str, rows: Sequence[Row], samples: Mapping[str, str]) -> None:
-    """Write down what was put into a cache that has no such record. Raises OSError.
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A manifest: what it says, and how it says it."""
 
-    It is not waited for until it is on the disk, which would take all those files with it: a build does not outlive
-    its host.
+    files: tuple[FileEntry, ...]
+    data: bytes
+
+
+def read_listing(source: Path) -> Listing | None:
+    """Read a cache's manifest; None when it has none. Raises CacheError when it cannot be believed."""
+    found = read_bytes(source, MANIFEST, LIMIT)
+    return None if found is None else Listing(parse_manifest(found.data, source / MANIFEST), found.data)
+
+
+def write_record(folder: Path, source: str, listing: Listing, rows: Sequence[Row], samples: Mapping[str, str]) -> None:
+    """Write down what was put into a cache that has no such record: one line of our own, then the source's manifest.
+
+    The manifest as it was read, since to write tens of thousands of rows anew takes as long as a tenth of the links.
+    Nor is it waited for until it is on the disk, which would take all those files with it: a build does not outlive its
+    host. Raises OSError.
     """
-    table = {"schema": SCHEMA, "source": source, "samples": dict(samples), "files": rows}
+    methods = Counter(row.method for row in rows)
+    usual = max(methods, key=lambda method: methods[method], default="copy")
+    inodes = {row.path: row.inode for row in rows}
+    table = {
+        "schema": SCHEMA,
+        "source": source,
+        "samples": dict(samples),
+        "method": usual,
+        "others": {row.path: row.method for row in rows if row.method != usual},
+        "inodes": [inodes[entry.path] for entry in listing.files],
+    }
     handle = os.open(folder / SEEDS, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     with os.fdopen(handle, "wb") as file:
-        file.write(f"{json.dumps(table)}\n".encode())
+        file.writelines((f"{json.dumps(table)}\n".encode(), listing.data))
 
 
 def read_record(folder: Path) -> Record | None:
@@ -91,15 +126,18 @@ def read_record(folder: Path) -> Record | None:
     if found is None:
         return None
     where = folder / SEEDS
-    table = shaped(parse_object(found.data, where), SHAPE, where)
-    source, samples = table["source"], table["samples"]
+    head, _, manifest = found.data.partition(b"\n")
+    table = shaped(parse_object(head, where), SHAPE, where)
+    source, samples, others, inodes = (table[name] for name in ("source", "samples", "others", "inodes"))
     if not is_key(source) or not all(isinstance(value, str) for value in samples.values()):
         raise CacheError(f"{where} does not say from where and what")
-    return Record(source, tuple(_row(row, where) for row in table["files"]), samples)
-
-
-def _row(row: object, where: Path) -> Row:
-    match row:
-        case [str(path), str(method), int(inode), int(size), int(mtime)] if inside(path) and method in _METHODS:
-            return Row(path, cast("Method", method), inode, size, mtime)
-    raise CacheError(f"{where}: {row!r} is no file that was put")
+    if not {table["method"], *others.values()} <= _METHODS or not all(type(inode) is int for inode in inodes):
+        raise CacheError(f"{where} does not say how files were put")
+    files = parse_manifest(manifest, where)
+    if len(inodes) != len(files):
+        raise CacheError(f"{where} does not tell of each file that was put, and of no other")
+    rows = (
+        Row(entry.path, others.get(entry.path, table["method"]), inode, entry.size, entry.mtime_ns)
+        for entry, inode in zip(files, inodes, strict=True)
+    )
+    return Record(source, tuple(rows), samples)
