@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cache_kit import builder, building, complete, fill, inputs_of, marker_of
 
-from ttstack.cache import dirs, settle
+from ttstack.cache import build, dirs, settle
 from ttstack.cache.build import Held, Start, begin
 from ttstack.cache.errors import CacheError, CacheRefusedError, RegistryError
 from ttstack.cache.lock import KeyLock, state
 from ttstack.cache.marker import key_of, read_marker, read_used, write_marker
 from ttstack.cache.registry import read_only
 from ttstack.cache.survey import standing_of, survey
-from ttstack.cache.types import MANIFEST, MARKER, REGISTRY, USED, Marker
+from ttstack.cache.types import MANIFEST, MARKER, NEW, REGISTRY, USED, Marker
 from ttstack.host.errors import HostError
 from ttstack.host.files import write_atomic
 from ttstack.run.link import python_path
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from ttstack.cache.registry import Registry
     from ttstack.cache.types import Directory
+    from ttstack.cache.verify import Fault
 
 KEY = key_of(inputs_of())
 RUN = builder().run
@@ -275,6 +276,30 @@ def test_what_came_later_breaks_nothing_unless_it_could_be_loaded(tmp_path: Path
     os.close(last.lock)
 
 
+def test_a_file_that_was_being_written_while_it_was_looked_through_is_looked_at_again(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine that wrote it let go of the cache between the look at the file and that at the lock."""
+    folder = complete(root)
+    engine = KeyLock(root, KEY).shared()
+    assert engine is not None
+    later = folder / "P150" / "later"
+    later.touch()
+    look = build.verify
+
+    def ends(path: Path) -> tuple[Fault, ...]:
+        found = look(path)
+        if not later.stat().st_size:
+            later.write_bytes(b"whole")
+            os.close(engine)
+        return found
+
+    monkeypatch.setattr(build, "verify", ends)
+    held = begin(start_of(tmp_path), room)
+    assert (held.warmth, standing(root)) == ("hit", "complete")
+    os.close(held.lock)
+
+
 def test_another_checkpoint_is_refused_and_harms_nothing(tmp_path: Path, root: Path) -> None:
     complete(root, checkpoint="old")
     for new in ("new", ""):
@@ -428,6 +453,62 @@ def test_a_remote_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("ttstack.cache.build.is_local", lambda _root: False)
     with pytest.raises(CacheRefusedError, match="network"):
         begin(start_of(tmp_path), room)
+
+
+def test_what_a_start_left_that_was_killed_as_it_made_a_directory_is_trash_and_goes(tmp_path: Path, root: Path) -> None:
+    new = root / NEW
+    new.mkdir(parents=True)
+    (new / dirs.SPARE).write_bytes(b"x")
+    (new / f".{MARKER}.5d41402a").write_bytes(b"{")  # as it was written
+    assert [(one.key, one.standing) for one in survey(root)] == [(NEW, "trash")]
+    held = begin(start_of(tmp_path), room)
+    assert [(one.key, one.standing) for one in survey(root)] == [(KEY, "building")]
+    os.close(held.lock)
+
+
+def test_what_others_put_in_the_place_of_a_new_directory_is_kept(tmp_path: Path, root: Path) -> None:
+    new = root / NEW
+    fill(new)
+    assert [one.standing for one in survey(root)] == ["not ours"]
+    with pytest.raises(CacheError, match="in the way") as caught:
+        begin(start_of(tmp_path), room)
+    assert "move it away" in caught.value.hint
+    assert state(root, KEY) == "free"
+    assert (new / "P150").is_dir()
+    new.rename(tmp_path / "elsewhere")
+    (tmp_path / "empty").mkdir()
+    new.symlink_to(tmp_path / "empty")
+    with pytest.raises(CacheError, match="in the way"):
+        begin(start_of(tmp_path), room)
+    assert (tmp_path / "empty").is_dir()
+
+
+def test_an_empty_folder_that_somebody_made_is_used_where_it_is(tmp_path: Path, root: Path) -> None:
+    (root / KEY).mkdir(parents=True)
+    jit = root / "jit" / "try-sim"
+    jit.mkdir(parents=True)
+    before = [folder.stat().st_ino for folder in (root / KEY, jit)]
+    held = begin(start_of(tmp_path), room)
+    dirs.mark_jit(jit, builder(), None)
+    assert [folder.stat().st_ino for folder in (root / KEY, jit)] == before
+    assert (standing(root), standing_of(jit).standing) == ("building", "complete")
+    os.close(held.lock)
+
+
+@pytest.mark.parametrize("name", ["write_marker", "touch_used", "put_spare", "sync_folder"])
+def test_a_directory_that_could_not_be_made_leaves_nothing_unmarked(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dirs, name, fails)
+        with pytest.raises(CacheError, match="No space left"):
+            begin(start_of(tmp_path), room)
+    assert state(root, KEY) == "free"
+    assert {one.standing for one in survey(root)} <= {"building"}
+    assert not (root / NEW).exists()
 
 
 def test_kernel_caches_are_marked_when_they_are_new(tmp_path: Path) -> None:

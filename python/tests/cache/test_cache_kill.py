@@ -1,32 +1,33 @@
-"""Kill -9 at random moments of gc and of builds: what is left says what it is, and the next gc ends what was begun."""
+"""Kill -9 at random moments of gc, of builds and of the registry: what is left says what it is, and can be ended."""
 
 from __future__ import annotations
 
 import os
-import random
-import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 from gc_kit import INPUTS, Host, builder, entry, in_trash
+from kill_kit import ROUNDS, Killer
 from seed_kit import tensor
 
-from ttstack.cache import settle
+from ttstack.cache import dirs, settle
 from ttstack.cache.build import Start, begin
+from ttstack.cache.errors import RegistryError
 from ttstack.cache.lock import state
 from ttstack.cache.manifest import scan
 from ttstack.cache.marker import key_of
-from ttstack.cache.registry import read_only
+from ttstack.cache.registry import locked, read_only, rebuild
 from ttstack.cache.survey import survey
-from ttstack.cache.types import TRASH
+from ttstack.cache.trash import discard
+from ttstack.cache.types import REGISTRY, TRASH
 from ttstack.cache.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-ROUNDS = int(os.environ.get("TTX_TEST_ROUNDS", "8"))  # the check `cache` asks for more
 FILES = 30
 OLD = 40 * 86400.0
 
@@ -49,66 +50,36 @@ def fill(host: Host) -> tuple[list[Path], list[Path]]:
     return going, used
 
 
-def child(work: Callable[[], None]) -> int:
-    """Do something in a process of its own, which says when it is ready; return its pid."""
-    ready, told = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            os.write(told, b"x")
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(told)
-    assert os.read(ready, 1) == b"x"
-    os.close(ready)
-    return pid
-
-
-def killed_at(pid: int, seconds: float) -> bool:
-    """Kill a child after a time; say whether it was still at work."""
-    time.sleep(seconds)
-    os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    return os.WIFSIGNALED(status)
-
-
-def whole_time(work: Callable[[], None]) -> float:
-    start = time.monotonic()
-    _, status = os.waitpid(child(work), 0)
-    assert status == 0
-    return time.monotonic() - start
-
-
 def check_all_is_told(host: Host) -> dict[str, str]:
-    """Every directory is complete and true, or has a dead owner, or is broken, or lies in the trash."""
+    """Every directory is complete and true, or building with a dead owner, or broken, or trash: there is no other."""
     standings = {}
     for directory in survey(host.root):
-        if directory.standing == "unmarked":
-            assert scan(directory.path) == ()  # a start was killed as it had made the folder and nothing in it
-            continue
         assert directory.standing in {"complete", "abandoned", "broken", "trash"}, directory
         standings[directory.path.name] = directory.standing
-        if directory.standing == "complete" and directory.path.parent == host.root:
-            assert verify(directory.path) == ()
-    assert set(read_only(host.root).markers) >= {n for n, s in standings.items() if s != "trash" and "-" not in n}
+        if directory.standing == "complete":
+            assert directory.used is not None
+            assert directory.path.parent != host.root or verify(directory.path) == ()
+    seen = {path.rpartition("/")[2] for path in read_only(host.root).markers}
+    assert seen == {name for name, standing in standings.items() if standing != "trash"}
     return standings
 
 
 def test_gc_is_killed_and_run_again(host: Host, tmp_path: Path) -> None:
-    limit = None
-    at_work = 0
-    for number in range(ROUNDS):
-        host.base.joinpath("cache").rename(tmp_path / f"done-{number}")
+    rounds = 0
+
+    def fresh() -> tuple[list[Path], list[Path]]:
+        nonlocal rounds
+        rounds += 1
+        host.base.joinpath("cache").rename(tmp_path / f"done-{rounds}")
         host.root.mkdir()
-        going, used = fill(host)
-        if limit is None:
-            limit = whole_time(lambda: host.gc(keep_days=0) and None)
-            assert not any(folder.exists() for folder in going)
-            continue
-        at_work += killed_at(child(lambda: host.gc(keep_days=0) and None), random.uniform(0, limit))  # noqa: S311
+        return fill(host)
+
+    going, _ = fresh()
+    gc = Killer(lambda: host.gc(keep_days=0))
+    assert not any(folder.exists() for folder in going)
+    for _ in range(ROUNDS):
+        going, used = fresh()
+        gc.kill()
         check_all_is_told(host)
         assert all(state(host.root, folder.name) == "free" for folder in used)
         for folder in used:
@@ -117,7 +88,7 @@ def test_gc_is_killed_and_run_again(host: Host, tmp_path: Path) -> None:
         assert not any(folder.exists() for folder in going)
         assert in_trash(host.root) == []
         assert all(verify(folder) == () for folder in used)
-    assert at_work or ROUNDS < 4, "no kill met it at work"
+    gc.check()
 
 
 def build(host: Host, inputs: dict[str, object]) -> None:
@@ -125,6 +96,7 @@ def build(host: Host, inputs: dict[str, object]) -> None:
     key = key_of(inputs)
     start = Start(host.root, host.base / "locks", key, inputs, builder(alive=True))
     held = begin(start, lambda _: 10_000)
+    dirs.mark_jit(host.root / "jit" / f"{key}-sim", start.builder, None)
     if held.warmth != "hit":
         for at in range(5):
             (held.folder / f"w{at}.tensorbin").write_bytes(tensor(b"w" * 200))
@@ -139,16 +111,46 @@ def test_builds_and_their_marks_are_killed(host: Host) -> None:
         for each in inputs:
             build(host, each)
 
-    limit = whole_time(work)
-    assert {directory.standing for directory in survey(host.root)} == {"complete"}
+    starts = Killer(work)
+    assert [directory.standing for directory in survey(host.root)] == ["complete"] * 6
     for _ in range(ROUNDS):
         host.gc(keep_days=0, now=lambda: time.time() + OLD)
-        assert all(each.standing == "unmarked" for each in survey(host.root))
-        killed_at(child(work), random.uniform(0, limit))  # noqa: S311 - no secret
+        assert survey(host.root) == ()
+        starts.kill()
         standings = check_all_is_told(host)
         work()  # the next starts take what is whole, and build the rest anew
         assert {directory.standing for directory in survey(host.root)} <= {"complete", "trash"}
         for key, standing in standings.items():
-            if standing == "complete":
+            if standing == "complete" and not key.endswith("-sim"):
                 assert (host.root / key).is_dir()
     assert not (host.root / TRASH).is_symlink()
+    starts.check()
+
+
+def test_the_registry_is_killed_as_it_is_written_and_loses_no_measurement(host: Host) -> None:
+    file = host.root / REGISTRY
+    gone = host.cache("gone")
+    with locked(host.root):
+        pass
+    discard(gone)
+    stale = file.read_bytes()  # it knows one that is gone, and not those that come
+    folders = {host.cache(f"new-{at}").name for at in range(4)}
+
+    def work() -> None:
+        with suppress(RegistryError), locked(host.root):
+            pass
+        rebuild(host.root)
+
+    writes = Killer(work)
+    for number in range(ROUNDS):
+        data = stale[:-20] if number % 3 == 2 else stale
+        file.write_bytes(data)
+        writes.kill()
+        if number % 3 == 2:  # one that cannot be believed is nowhere overwritten
+            assert data in {path.read_bytes() for path in host.root.glob(f"{REGISTRY}*")}
+            rebuild(host.root)
+        known = read_only(host.root)
+        assert gone.name in known.history
+        assert set(known.markers) == folders
+        assert set(check_all_is_told(host).values()) == {"complete"}
+    writes.check()

@@ -23,7 +23,8 @@ from ttstack.cache.checkpoint import signature
 from ttstack.cache.lock import KeyLock
 from ttstack.cache.marker import key_of, read_marker, write_marker
 from ttstack.cache.types import LOCKS, MARKER, REGISTRY, TRASH, USED
-from ttstack.cache.verify import verify
+from ttstack.cache.verify import Report, verify
+from ttstack.cli import cache_check
 from ttstack.cli.human import ago, size
 from ttstack.cli.main import main
 from ttstack.errors import Exit
@@ -297,6 +298,32 @@ def test_what_a_running_engine_writes_just_now_is_no_fault(desk: Desk) -> None:
     os.close(handle)
     (entry,) = desk.json("verify", folder.name, code=Exit.FAILED)
     assert [fault["kind"] for fault in entry["faults"]] == ["leftover"]
+    assert entry["marked"].startswith("it stays complete")  # as a start would use it
+    marker = read_marker(folder)
+    assert marker is not None
+    assert marker.state == "complete"
+    (folder / "P150" / "later").touch()
+    (entry,) = desk.json("verify", folder.name, code=Exit.FAILED)
+    assert "marked as broken" in entry["marked"]
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_what_an_engine_wrote_as_it_was_looked_at_is_looked_at_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, full: bool
+) -> None:
+    folder = complete(desk.root)
+    later = folder / "P150" / "later"
+    later.touch()
+    examine = cache_check.examine
+
+    def ends(path: Path, **more: Any) -> Report:  # noqa: ANN401 - as it is called
+        report = examine(path, **more)
+        later.write_bytes(b"whole")
+        return report
+
+    monkeypatch.setattr(cache_check, "examine", ends)
+    (entry,) = desk.json("verify", folder.name, *(["--full"] * full))
+    assert (entry["faults"], entry["later"], entry["marked"]) == ([], ["P150/later"], "")
 
 
 def test_verify_of_what_has_nothing_to_verify(desk: Desk) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
@@ -13,10 +14,10 @@ from ttstack.cache import gc
 from ttstack.cache.errors import RegistryError
 from ttstack.cache.gc import DAY_S, collect
 from ttstack.cache.lock import KeyLock
-from ttstack.cache.registry import read_only
+from ttstack.cache.registry import locked, read_only
 from ttstack.cache.survey import survey
 from ttstack.cache.trash import to_trash
-from ttstack.cache.types import REGISTRY, TRASH, USED
+from ttstack.cache.types import NEW, REGISTRY, TRASH, USED
 from ttstack.host import container_mounts
 from ttstack.host.errors import HostError
 
@@ -289,3 +290,36 @@ def _raise(error: Exception) -> Callable[..., NoReturn]:
         raise error
 
     return look
+
+
+def test_what_a_killed_start_left_goes_and_what_one_is_making_stays(host: Host) -> None:
+    new = host.root / NEW
+    new.mkdir()
+    (new / USED).touch()
+    assert told(host.gc(dry_run=True)) == {NEW: ("delete", "nothing was ever in it")}
+    assert new.is_dir()
+    assert told(host.gc()) == {NEW: ("deleted", "nothing was ever in it")}
+    assert (new.exists(), in_trash(host.root)) == (False, [])
+    new.mkdir()
+    looked = threading.Event()
+    reports: list[Report] = []
+
+    def hook(_: object) -> None:
+        looked.set()  # after the directories were listed
+
+    host.hook = hook
+    other = threading.Thread(target=lambda: reports.append(host.gc()))
+    with locked(host.root):
+        other.start()
+        assert looked.wait(10)
+        new.rename(host.root / ("0" * 16))
+    other.join(10)
+    assert told(reports[0]) == {}
+    assert (host.root / ("0" * 16)).is_dir()
+
+
+def test_files_of_others_in_the_place_of_a_new_directory_stay(host: Host) -> None:
+    (host.root / NEW).mkdir()
+    (host.root / NEW / "letter").touch()
+    assert told(host.gc(keep_days=0)) == {NEW: ("keep", "not ours")}
+    assert (host.root / NEW / "letter").exists()

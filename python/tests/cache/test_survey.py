@@ -18,7 +18,7 @@ from ttstack.cache.marker import read_marker, write_marker
 from ttstack.cache.sizes import Size, measure
 from ttstack.cache.survey import builder_lives, standing_of, survey
 from ttstack.cache.tree import folder_at, root_of
-from ttstack.cache.types import LOCKS, MARKER, REGISTRY, TRASH, USED, Marker
+from ttstack.cache.types import LOCKS, MARKER, NEW, REGISTRY, TRASH, USED, Marker
 from ttstack.host.process import boot_id, identify
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def test_a_root_with_all_there_can_be(tmp_path: Path) -> None:
         LOCKS,
         "jit/kernels",
         "jit/.tmp",
+        NEW,
+        f"jit/{NEW}",
         "UPPER",
         "F" * 16,
     ):
@@ -69,6 +71,8 @@ def test_a_root_with_all_there_can_be(tmp_path: Path) -> None:
         f"{TRASH}/{KEY}.ab": "trash",
         "jit/kernels": "not ours",
         "jit/.tmp": "not ours",
+        NEW: "trash",
+        f"jit/{NEW}": "not ours",
         "jit/try-sim": "complete",
         "UPPER": "not ours",
         "F" * 16: "not ours",
@@ -198,6 +202,7 @@ def test_the_root_of_a_directory(tmp_path: Path) -> None:
     assert root_of(tmp_path / KEY) == tmp_path
     assert root_of(jit / KEY) == jit  # a root that somebody called jit
     assert root_of(jit / "x-y") == tmp_path
+    assert root_of(jit / NEW) == jit
 
 
 def test_files_with_names_in_two_caches_are_shared_and_counted_once(tmp_path: Path) -> None:

@@ -338,8 +338,6 @@ def check_true(world: World, told: str) -> None:
         if entry.standing == "complete":
             assert entry.marker is not None, told
             assert entry.marker.kind == "jit" or verify(entry.path) == (), told
-        elif entry.standing == "unmarked":
-            assert scan(entry.path) == (), told
         else:
             assert entry.standing in {"abandoned", "broken", "trash"}, (told, entry)
     for key in {entry.key for entry in caches(world)}:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ttstack.cache.dirs import (
     is_empty,
-    make_folder,
+    make_marked,
     now,
-    put_spare,
     write_in_need,
 )
 from ttstack.cache.errors import CacheError, CacheRefusedError, NoSuchCacheError
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ttstack.cache.registry import Registry
+    from ttstack.cache.verify import Fault
     from ttstack.slots.claim import Claim
 
 _ROUNDS = 3  # a cache is found broken, removed, and made
@@ -178,13 +178,10 @@ def _alone(start: Start) -> int:
 def _make(start: Start, expected: int) -> Held:
     lock = _alone(start)
     try:
-        make_folder(start.folder, start.owner)
         marker = Marker(
             start.key, start.inputs, "building", start.builder, now(), expected=expected, checkpoint=start.checkpoint
         )
-        write_marker(start.folder, marker)
-        touch_used(start.folder)
-        put_spare(start.folder)
+        make_marked(start.folder, marker, start.owner)
     except BaseException:
         os.close(lock)
         raise
@@ -224,13 +221,18 @@ def _look_through(start: Start, held: Held) -> str:
 
 
 def _fault(start: Start, held: Held) -> str:
-    found = verify(held.folder)
-    # What came later is another run's, which may be writing it just now; a temporary file is never loaded.
-    against = [fault for fault in found if fault.listed]
-    later = [fault for fault in found if not fault.listed and fault.kind != "leftover"]
-    if not against and later and alone(start.root, held.lock):
-        against = later
-    return f"{against[0].path}: {against[0].text}" if against else ""
+    found = _against(held)
+    if found and not found[0].listed:
+        # What came later is another run's, which may be writing it just now, or was as we looked: so look again.
+        again = _against(held) if alone(start.root, held.lock) else []
+        found = [fault for fault in again if fault.listed or fault in found]
+    return f"{found[0].path}: {found[0].text}" if found else ""
+
+
+def _against(held: Held) -> list[Fault]:
+    """Say what is wrong with a cache, listed files first; a temporary file that came later is never loaded."""
+    found = [fault for fault in verify(held.folder) if fault.listed or fault.kind != "leftover"]
+    return sorted(found, key=lambda fault: not fault.listed)
 
 
 def _bury(start: Start, seen: Directory, in_use: Callable[[Directory], str]) -> _Remains:

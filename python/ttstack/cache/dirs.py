@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 from ttstack.cache.errors import CacheError
 from ttstack.cache.manifest import walk
 from ttstack.cache.marker import read_marker, touch_used, write_marker
-from ttstack.cache.types import Marker
+from ttstack.cache.registry import locked
+from ttstack.cache.survey import is_new
+from ttstack.cache.trash import remove, to_trash
+from ttstack.cache.tree import root_of
+from ttstack.cache.types import NEW, Marker
 from ttstack.host.errors import HostError
-from ttstack.host.files import make_directory
+from ttstack.host.files import make_directory, sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +53,53 @@ def make_folder(folder: Path, owner: int | None) -> None:
             hint="mend its permissions, or set TTX_CACHE to another folder",
             reason="cache_unwritable",
         ) from error
+
+
+def make_marked(folder: Path, marker: Marker, owner: int | None) -> None:
+    """Make a directory whose marker is in it from the first moment. Under the registry's lock.
+
+    One that is there already, empty, is marked in its place: somebody may have mounted it. Raises CacheError.
+    """
+    if os.path.lexists(folder):
+        make_folder(folder, owner)
+        _fill(folder, folder, marker)
+        return
+    new = root_of(folder) / NEW
+    drop_new(new.parent)
+    try:
+        make_folder(new, owner)
+        _fill(folder, new, marker)
+        make_directory(folder.parent)
+        new.rename(folder)
+        sync_folder(folder.parent)
+    except BaseException as error:
+        with suppress(CacheError, OSError):
+            remove(to_trash(new))
+        if isinstance(error, HostError):
+            raise CacheError(error.message, hint=error.hint, reason="cache_unwritable") from error
+        if isinstance(error, OSError):
+            raise CacheError(f"cannot make {folder}: {error.strerror}", reason="cache_unwritable") from error
+        raise
+
+
+def _fill(folder: Path, at: Path, marker: Marker) -> None:
+    write_marker(folder, marker, at=at)
+    touch_used(at)
+    if marker.state == "building":
+        put_spare(at)
+
+
+def drop_new(root: Path) -> None:
+    """Remove what a start left that was killed as it made a directory. Under the registry's lock. Raises CacheError."""
+    new = root / NEW
+    if not os.path.lexists(new):
+        return
+    if not is_new(new):
+        raise CacheError(
+            f"{new} is in the way: it is a link, no folder, or holds files that ttx did not put there",
+            hint="find out who put it there, then move it away",
+        )
+    remove(to_trash(new))
 
 
 def is_empty(folder: Path) -> bool:
@@ -111,12 +162,20 @@ def mark_jit(folder: Path, builder: Builder, owner: int | None) -> None:
 
     One that holds files and no marker of ours stays as it is. Raises CacheError.
     """
-    make_folder(folder, owner)
-    marker = read_marker(folder)
-    if marker is None and is_empty(folder):
-        inputs = {"arm": builder.arm}
-        made = now()
-        write_marker(folder, Marker(folder.name, inputs, "complete", builder, made, kind="jit", completed=made))
-    elif marker is None:
+    if os.path.lexists(folder):
+        make_folder(folder, owner)
+    if read_marker(folder) is None and not _mark_new_jit(folder, builder, owner):
         return
     touch_used(folder)
+
+
+def _mark_new_jit(folder: Path, builder: Builder, owner: int | None) -> bool:
+    with locked(root_of(folder)):
+        if read_marker(folder) is not None:
+            return True  # by another start
+        if folder.is_dir() and not is_empty(folder):
+            return False
+        made, inputs = now(), {"arm": builder.arm}
+        marker = Marker(folder.name, inputs, "complete", builder, made, kind="jit", completed=made)
+        make_marked(folder, marker, owner)
+        return True

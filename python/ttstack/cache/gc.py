@@ -19,7 +19,7 @@ from ttstack.cache.marker import read_used
 from ttstack.cache.registry import locked, read_only
 from ttstack.cache.survey import standing_of, survey
 from ttstack.cache.trash import Scales, Weight, remove, to_trash, trash_of
-from ttstack.cache.types import MARKER, Use
+from ttstack.cache.types import MARKER, NEW, Use
 from ttstack.cache.uses import mounted_now, uses
 from ttstack.errors import TtxError
 
@@ -143,7 +143,7 @@ def judge(directory: Directory, found: Uses, *, keep_days: float, now: float) ->
 
 def _by_age(directory: Directory, keep_days: float, now: float) -> Verdict:
     if directory.standing == "trash":
-        return Verdict("delete", "it was thrown away before")
+        return Verdict("delete", "nothing was ever in it" if directory.text else "it was thrown away before")
     age = max(0.0, now - last_touched(directory))  # a time to come is now: some clock was wrong
     if age < GRACE_S:
         use = Use("grace", directory.path, f"made or used {_ago(age)} ago")
@@ -183,7 +183,7 @@ class _Collector:
         verdict = self._judge(directory, self._first)
         if verdict.decision == "keep":
             return Entry(directory, verdict, _known(directory))
-        if directory.standing == "trash":
+        if directory.standing == "trash" and directory.path.name != NEW:
             return self._remove(directory, verdict, directory.path)
         return self._throw_away(directory)
 

@@ -159,14 +159,17 @@ def to_table(marker: Marker) -> dict[str, Any]:
     }
 
 
-def write_marker(folder: Path, marker: Marker) -> None:
-    """Replace a directory's marker, whole or not at all. Raises CacheError, also for what could not be read back."""
+def write_marker(folder: Path, marker: Marker, *, at: Path | None = None) -> None:
+    """Replace a directory's marker, whole or not at all. ``at``: where the directory is as long as it has none.
+
+    Raises CacheError, also for what could not be read back.
+    """
     try:
         data = f"{json.dumps(to_table(marker), indent=1, allow_nan=False, default=_plain)}\n".encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise CacheError(f"a marker cannot hold that: {error}") from error
     parse_marker(data, folder)
-    write_beside(folder / MARKER, data)
+    write_beside((at or folder) / MARKER, data)
 
 
 def _plain(value: object) -> object:

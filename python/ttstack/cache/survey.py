@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ttstack.cache import lock
 from ttstack.cache.errors import CacheError, NoSuchCacheError
+from ttstack.cache.manifest import walk
 from ttstack.cache.marker import is_key, read_marker, read_used
 from ttstack.cache.tree import JIT, folder_at, listed, root_of
-from ttstack.cache.types import LOCKS, TRASH, Builder, Directory, Marker
+from ttstack.cache.types import LOCKS, NEW, TRASH, Builder, Directory, Marker
 from ttstack.host.errors import HostError
 from ttstack.host.process import alive, boot_id
 
@@ -57,11 +58,36 @@ def standing_of(folder: Path, root: Path | None = None) -> Directory:
         return Directory(folder, "unreadable", None, None, f"cannot look at it: {error.strerror}")
     if folder.parent.name == TRASH:
         return Directory(folder, "trash", None, None)
+    if folder.name == NEW and folder == (root or root_of(folder)) / NEW:
+        return _in_the_making(folder)
     if not stat.S_ISDIR(seen.st_mode):
         what = "a link" if stat.S_ISLNK(seen.st_mode) else "no directory"
         return Directory(folder, "not ours", None, None, f"it is {what}")
     if is_key(folder.name) or (folder.parent.name == JIT and folder_at(f"{JIT}/{folder.name}")):
         return _marked(folder, root_of(folder) if root is None else root)
+    return Directory(folder, "not ours", None, None)
+
+
+def is_new(path: Path) -> bool:
+    """Whether it is a directory in the making, or what is left of one: a folder that holds no files but ours.
+
+    Raises CacheError.
+    """
+    if path.name != NEW or path.is_symlink() or not path.is_dir():
+        return False
+    return next(walk(path), None) is None
+
+
+def _in_the_making(folder: Path) -> Directory:
+    """Say what NEW is. Nothing of it was ever used: it is worth no more than trash."""
+    try:
+        ours = is_new(folder)
+    except CacheError as error:
+        return Directory(folder, "unreadable", None, None, error.message)
+    if ours:
+        return Directory(
+            folder, "trash", None, None, "a start makes a directory of it just now, or was killed doing so"
+        )
     return Directory(folder, "not ours", None, None)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ttstack.cache.errors import CacheError
 from ttstack.cache.marker import is_key
+from ttstack.cache.types import NEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,8 @@ def folder_at(path: str) -> bool:
 
 def root_of(folder: Path) -> Path:
     """Say under which root a directory of ours lies."""
-    return folder.parent if is_key(folder.name) or folder.parent.name != JIT else folder.parent.parent
+    beside = is_key(folder.name) or folder.name == NEW or folder.parent.name != JIT
+    return folder.parent if beside else folder.parent.parent
 
 
 def folders(root: Path) -> Iterator[tuple[str, Path]]:

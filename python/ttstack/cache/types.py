@@ -25,7 +25,8 @@ USED = ".ttx-used"
 REGISTRY = ".ttx-registry.json"
 LOCKS = ".ttx-locks"
 TRASH = ".ttx-trash"
-"""Under the root. Names that start with a dot are never keys."""
+NEW = ".ttx-new"
+"""Under the root. Names that start with a dot are never keys. NEW is a directory until its marker is in it."""
 
 Kind = Literal["tensors", "jit", "stage"]
 State = Literal["building", "complete", "broken"]

@@ -112,25 +112,29 @@ def check(seen: Seen, *, full: bool) -> Checked:
         return Checked(seen, Report(), unread=error.message)
     marked = ""
     if directory.standing == "complete":
-        report = _settled(seen, report)
+        report = _settled(seen, report, full=full)
         marked = _mark(seen, report) if report.faults else _keep(directory, report) if full else ""
     return Checked(seen, report, marked=marked, full=full)
 
 
-def _settled(seen: Seen, report: Report) -> Report:
-    """Leave out what a running engine may be writing just now: files that came after the cache was completed."""
+def _settled(seen: Seen, report: Report, *, full: bool) -> Report:
+    """Leave out what an engine may be writing just now, or was as it was looked at: files that came later."""
     if all(fault.listed for fault in report.faults):
         return report
     try:
         busy = lock.state(seen.places.cache, seen.directory.key) != "free"
+        again = [] if busy else examine(seen.directory.path, full=full).faults
     except CacheError:
-        busy = True
-    return replace(report, faults=[fault for fault in report.faults if fault.listed]) if busy else report
+        again = []
+    return replace(report, faults=[fault for fault in report.faults if fault.listed or fault in again])
 
 
 def _mark(seen: Seen, report: Report) -> str:
     """Mark it as broken: an engine that loads what is there would serve wrong text, or none."""
-    fault, folder = report.faults[0], seen.directory.path
+    folder = seen.directory.path
+    fault = next((fault for fault in report.faults if fault.listed or fault.kind != "leftover"), None)
+    if fault is None:
+        return "it stays complete, as no engine loads a temporary file: remove that by hand"
     try:
         with locked(seen.places.cache):
             marker = read_marker(folder)
