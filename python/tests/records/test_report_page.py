@@ -132,7 +132,7 @@ def test_what_is_simulated_says_so_wherever_it_stands(text: str) -> None:
     about = [row for row in rows if re.search(r"\bsim\b", row)]
     assert len(about) > 8
     assert all("simulated" in row for row in about)
-    assert "1 of 18 runs are simulated: no card was involved." in text
+    assert "1 of 18 runs simulated: no card was involved." in text
 
 
 def test_the_page_says_first_whether_it_may_be_quoted(text: str) -> None:
@@ -182,7 +182,7 @@ def test_parts_that_there_is_nothing_for_are_left_out() -> None:
     assert "callout" not in text.split("</style>")[1]
     text = html_page(report_of(run_lines(0, "prod", None)[:1], ab=(), faults=3))
     assert re.findall(r'<section id="([^"]+)">', text) == ["stopped"]
-    assert "3 lines of the files are no records" in text
+    assert "3 lines left out of the files, as no records" in text
 
 
 def test_a_long_list_is_cut_and_says_so() -> None:

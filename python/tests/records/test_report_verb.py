@@ -44,7 +44,7 @@ def test_a_page_is_written(home: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["report", "-o", "r.html"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert "r.html: 18 runs, 14 of 16 measured ones quotable" in err
+    assert "r.html: runs 18, measured 16, quotable 14" in err
     assert (home / "r.html").read_text().startswith("<!doctype html>")
     assert "<title>Report: cardhost</title>" in (home / "r.html").read_text()
 

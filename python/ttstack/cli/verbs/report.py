@@ -73,7 +73,7 @@ def _report(_context: Context, args: argparse.Namespace) -> int:
     else:
         _write(args.output, _text(report, form))
         counts = report.counts
-        note(f"{args.output}: {counts.runs} runs, {counts.quotable} of {counts.measured} measured ones quotable")
+        note(f"{args.output}: runs {counts.runs}, measured {counts.measured}, quotable {counts.quotable}")
     return Exit.DONE
 
 

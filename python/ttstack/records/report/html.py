@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ttstack.records.report.charts import boots_chart, curve_chart, forest_chart, trend_chart
 from ttstack.records.report.results import MOST_CURVES
-from ttstack.records.report.words import heading, moment, number, percent, shape_words
+from ttstack.records.report.words import counted, heading, moment, number, percent, shape_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -86,7 +86,13 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters.update(
-        number=number, moment=moment, percent=percent, heading=heading, shape=shape_words, anchor=_anchor
+        counted=counted,
+        number=number,
+        moment=moment,
+        percent=percent,
+        heading=heading,
+        shape=shape_words,
+        anchor=_anchor,
     )
     return environment
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ttstack.markdown import table
-from ttstack.records.report.words import heading, moment, number, percent, text
+from ttstack.records.report.words import counted, heading, moment, number, percent, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def _head(report: Report) -> Iterator[str]:
     counts = report.counts
     others = "".join(f", {count} {outcome}" for outcome, count in counts.outcomes.items() if outcome != "ok")
     yield (
-        f"{counts.runs} runs of {moment(report.first)} to {moment(report.last)} UTC"
+        f"{counted(counts.runs, 'run')} of {moment(report.first)} to {moment(report.last)} UTC"
         f" on {', '.join(map(code, report.hosts))}: {counts.measured} measured, **{counts.quotable} quotable**{others}."
     )
     unquotable = counts.measured - counts.quotable
@@ -65,17 +65,17 @@ def _head(report: Report) -> Iterator[str]:
         yield from (
             "",
             "> [!CAUTION]",
-            f"> {_CROSS} **{unquotable} of {counts.measured} measured runs may not be quoted.**",
+            f"> {_CROSS} **{unquotable} of {counted(counts.measured, 'measured run')} may not be quoted.**",
         )
         yield f"> Their numbers are marked {_CROSS} here; the reasons are below."
     if counts.simulated:
         yield from (
             "",
             "> [!IMPORTANT]",
-            f"> **{counts.simulated} of {counts.runs} runs are simulated: no card was involved.**",
+            f"> **{counts.simulated} of {counted(counts.runs, 'run')} simulated: no card was involved.**",
         )
     if report.faults:
-        yield from ("", "> [!WARNING]", f"> {report.faults} lines of the files are no records and were left out.")
+        yield from ("", "> [!WARNING]", f"> {counted(report.faults, 'line')} left out of the files, as no records.")
 
 
 def _ab(report: Report) -> Iterator[str]:
@@ -106,7 +106,9 @@ def _results(report: Report) -> Iterator[str]:
     found = [_of_source(result) for result in report.results]
     columns = [name for name in _COLUMNS if any(name in row.values for result in report.results for row in result.rows)]
     rows = [
-        _row(result.source, row, columns) for result in report.results for row in _ends(result.cells or result.rows)
+        _row(result.source, row, columns, again=at > 0)
+        for result in report.results
+        for at, row in enumerate(_ends(result.cells or result.rows))
     ]
     yield from table(("arm", "suite", "cell", "boots", *map(heading, columns), "quotable"), rows)
     if len(report.results) < MOST:
@@ -119,8 +121,9 @@ def _ends(rows: Sequence[CellRow]) -> Sequence[CellRow]:
     return rows if len(rows) < len(("first", "last")) else (rows[0], rows[-1])
 
 
-def _row(source: Source, row: CellRow, columns: Sequence[str]) -> tuple[str, ...]:
-    mark = _TICK if source.quotable else f"{_CROSS} {'; '.join(map(code, source.against))}"
+def _row(source: Source, row: CellRow, columns: Sequence[str], *, again: bool) -> tuple[str, ...]:
+    why = "as above" if again else "; ".join(map(code, source.against))
+    mark = _TICK if source.quotable else f"{_CROSS} {why}"
     values = [_spread(row.values.get(name), source) for name in columns]
     return (code(source.label), code(source.suite), code(row.name), str(source.boots), *values, mark)
 

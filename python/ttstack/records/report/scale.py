@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 WIDE = 30.0  # largest over smallest value from which on an axis is logarithmic
 _DECADES = 2  # from which on a logarithmic axis has a mark at 1, 2 and 5 no more, but at 1 alone
 _MOST = 10  # marks of a logarithmic axis
+_SAME = 1e-9  # of their size: values nearer than this are drawn as one
+_NOTHING = 1e-290  # what a step of an axis cannot be made of
 _OFF = 100.0  # pygal draws another line through 0, which is no place of note among logarithms
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -45,7 +47,7 @@ class Scale:
 def scale(values: Sequence[float]) -> Scale:
     """Choose an axis: from 0 on, or logarithmic where the values, all above 0, are far apart."""
     low, high = min(values), max(values)
-    if low > 0 and high / low > WIDE:
+    if low > _NOTHING and high / low > WIDE:
         return _logarithmic(low, high)
     return linear(min(low, 0.0), max(high, 0.0))
 
@@ -59,7 +61,7 @@ def close_scale(values: Sequence[float]) -> Scale:
 
 def linear(low: float, high: float, count: int = 5) -> Scale:
     """Make a linear axis that holds both ends, with about ``count`` marks."""
-    if not high > low:
+    if high - low <= max(abs(low), abs(high)) * _SAME or high - low < _NOTHING:
         high = low + max(1.0, abs(low) / 10)
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))

@@ -67,6 +67,11 @@ def percent(share: float) -> str:
     return f"{share * 100:+.2f} %".replace("-", "\N{MINUS SIGN}")
 
 
+def counted(count: int, thing: str) -> str:
+    """Write how many: ``1 run``, ``2 runs``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def moment(time: str) -> str:
     """Write a record's time to the minute: ``2026-01-31 23:59``."""
     return time[: len(_TIME)].replace("T", " ")
