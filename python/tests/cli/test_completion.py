@@ -52,6 +52,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (state / "records.jsonl").write_text("\n".join(lines))
     (home / "other.jsonl").write_text(json.dumps({"kind": "open", "run": "elsewhere"}, separators=(",", ":")))
+    for cache in ("0123456789abcdef", "jit/prod-ttnn", "no key"):
+        (home / "cache" / cache).mkdir(parents=True)
     (home / ".hidden").mkdir()
     own = home / "own"
     own.mkdir()
@@ -70,6 +72,7 @@ def _environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "TTX_STATE": str(home / "state"),
         "TTX_ARMS": str(ARMS),
+        "TTX_CACHE": str(home / "cache"),
     }
 
 
@@ -96,7 +99,7 @@ def _tab(home: Path, line: str) -> list[str]:
         ("ttx arm show ", SHIPPED),
         ("ttx -v arm check prod sim-p", ["sim-pair"]),
         ("ttx --arms own arm show ", ["mine"]),
-        ("ttx --arms nowhere arm show ", ["bin/", "own/", "state/"]),
+        ("ttx --arms nowhere arm show ", ["bin/", "cache/", "own/", "state/"]),
         ("ttx run own/", ["own/mine.toml", "own/models.toml"]),
         ("ttx run ./o", ["./own/"]),
         ("ttx run sim --no", ["--no-wait"]),
@@ -116,6 +119,7 @@ def _tab(home: Path, line: str) -> list[str]:
         ("ttx records show --records nowhere ", []),
         ("ttx status 2026010", ["20260101T000000-aaaaaa", "20260102T000000-bbbbbb", "20260103T000000-cccccc"]),
         ("ttx down ", ["20260102T000000-bbbbbb", "left"]),
+        ("ttx cache show ", ["0123456789abcdef", "jit/prod-ttnn"]),
         ("ttx completion ", ["bash", "zsh", "fish"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -144,6 +144,16 @@ def _abs(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
     return sorted(path.stem for path in (state_folder(os.environ) / "ab").glob("*.lock"))
 
 
+def _keys(_prefix: str, _args: argparse.Namespace) -> Iterator[str]:
+    """Name the directories of caches by their paths from the root."""
+    from ttstack.cache.tree import folders  # noqa: PLC0415 - only for a line that asks for it
+    from ttstack.cli.hosts import all_places  # noqa: PLC0415
+
+    for places in all_places(os.environ):
+        with suppress(TtxError):
+            yield from (key for key, _ in folders(places.cache))
+
+
 def _suites(_prefix: str, _args: argparse.Namespace) -> Iterable[str]:
     from ttstack.bench.suites.registry import SUITES  # noqa: PLC0415 - only for a line that asks for it
 
@@ -210,5 +220,6 @@ _VALUES: dict[str, Values] = {
         _nothing,
     ),
     "ID": _abs,
+    "KEY": _keys,
 }
 """Name of a value in the usage, with the command before it where it means something else there -> its values."""
