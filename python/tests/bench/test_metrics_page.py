@@ -69,7 +69,7 @@ def test_forms_that_are_allowed(text: str, value: float) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a", "a ", "a one", "a 1_000", "a 0x10", "a ٣", 'a{x="1} 2', 'a{x="1"', "a{x=1} 2", 'a{x="1"y="2"} 2',
+        "a", "a ", "a one", "a 1_000", "a 0x10", "a ٣", 'a{x="1} 2', 'a{x="1"', "a{x=1} 2", "a{1 2", 'a{x="1"y="2"} 2',
         'a{"x"} 2', "# a 1", "aa 1", "a_created 1.7e9", " a 1",
     ],
 )  # fmt: skip
