@@ -35,6 +35,7 @@ def _said(log: Log) -> tuple[list[Any], list[Any]]:
 
 
 @given(st.binary(max_size=80))
+@settings(deadline=None)
 def test_a_sum_holds_for_what_it_was_made_of_and_for_nothing_else(body: bytes) -> None:
     line = seal(body + b"}")
     assert holds(line)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from records_kit import CELL, MEASURED, SHELF, close_line, open_line, true_asked, written
 
@@ -160,6 +160,7 @@ def test_what_this_version_cannot_compute_is_no_fault_and_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["", "arm", "pin", "model", "engine", "cards", "expect"])
 @given(junk=st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=2)))
+@settings(deadline=None)
 def test_digests_of_anything_are_computed_or_not_known(name: str, junk: object) -> None:
     first: Any = jsonable(true_asked())
     node = first["arm"] if name in {"engine", "cards", "expect"} else first
@@ -179,6 +180,7 @@ def test_the_arms_of_the_project_have_the_digests_that_are_computed_again(name: 
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60))
+@settings(deadline=None)
 def test_statistics_that_went_through_json_hold(values: list[float]) -> None:
     cell: Cell = replace(CELL, values={"x_s": tuple(values)}, stats={"x_s": summarise(values)})
     line = written(close_line(measured=replace(MEASURED, cells=(cell,))))
