@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from gc_kit import Host, age, entry, in_trash
+from gc_scenarios import seed_source
 
 from ttstack.cache import gc
 from ttstack.cache.errors import RegistryError
@@ -323,3 +324,13 @@ def test_files_of_others_in_the_place_of_a_new_directory_stay(host: Host) -> Non
     (host.root / NEW / "letter").touch()
     assert told(host.gc(keep_days=0)) == {NEW: ("keep", "not ours")}
     assert (host.root / NEW / "letter").exists()
+
+
+def test_what_was_learned_before_deletes_nothing(host: Host) -> None:
+    used = host.cache("used")
+    host.containers["docker"] = [entry(str(used))]
+    seed = seed_source(host)
+    host.sources = replace(host.sources, asked=lambda: ([], []), directories=())
+    host.gc(keep_days=0)
+    assert used.is_dir()
+    assert seed.is_dir()

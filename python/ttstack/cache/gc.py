@@ -20,7 +20,7 @@ from ttstack.cache.registry import locked, read_only
 from ttstack.cache.survey import standing_of, survey
 from ttstack.cache.trash import Scales, Weight, remove, to_trash, trash_of
 from ttstack.cache.types import MARKER, NEW, Use
-from ttstack.cache.uses import mounted_now, uses
+from ttstack.cache.uses import ask_engines, mounted_now, uses
 from ttstack.errors import TtxError
 
 if TYPE_CHECKING:
@@ -98,15 +98,17 @@ def collect(
     Complete caches go when they were last used ``keep_days`` days ago or earlier, broken and abandoned ones always, but
     none that anybody uses. Raises RegistryError and CacheError when the root cannot be read: then nothing was deleted.
     """
+    sources = replace(sources, asked=None, directories=None)  # who deletes asks himself, each time
     root = sources.root
     if not root.is_dir():
         return Report(root, keep_days, dry_run, ())
     if not lock.is_local(root):
         return Report(root, keep_days, dry_run, (), (f"{root} lies on a network or user-space file system",))
     trash_of(root)
+    asked = ask_engines(sources)
     read_only(root)
     directories = survey(root)
-    first = uses(sources)
+    first = uses(replace(sources, asked=asked, directories=directories))
     if first.unread:
         kept = Verdict("keep", "it could not be learned who uses it")
         return Report(root, keep_days, dry_run, tuple(Entry(each, kept) for each in directories), first.unread)

@@ -73,9 +73,12 @@ def key_of(inputs: Mapping[str, object]) -> str:
 
 def _is_plain(value: object) -> bool:
     """Whether JSON's own encoder, which is many times as fast, writes the canonical form: it does but for fractions."""
-    if type(value) is dict:
-        return all(type(name) is str for name in value) and all(map(_is_plain, value.values()))
-    return type(value) in _EXACT
+    if type(value) is not dict:
+        return type(value) in _EXACT
+    for name, inner in value.items():  # a loop takes half the time of all()
+        if type(name) is not str or not (type(inner) in _EXACT or _is_plain(inner)):
+            return False
+    return True
 
 
 def read_marker(folder: Path) -> Marker | None:

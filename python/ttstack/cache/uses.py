@@ -53,6 +53,7 @@ class Sources:
     booted: Path = units.BOOTED
     ours: Path | None = None  # a directory whose lock this process has alone: nobody builds it
     directories: Sequence[Directory] | None = None  # the root's, by who looked at them just now
+    asked: Callable[[], Told] | None = None  # the engines, by who had something else to do meanwhile: ask_engines()
 
     @property
     def root(self) -> Path:
@@ -97,7 +98,7 @@ def uses(sources: Sources) -> Uses:
     ground = Ground(mounts)
     found: list[Use] = []
     unread: list[str] = []
-    containers = _begun(lambda: _containers(sources, ground, mounts))
+    containers = sources.asked or ask_engines(sources)
     for ask in LOOKS.values():
         try:
             told, troubles = containers() if ask is _containers else ask(sources, ground, mounts)
@@ -115,14 +116,17 @@ Told = tuple[list[Use], list[str]]
 Look = Callable[[Sources, Ground, "Sequence[MountPoint]"], Told]
 
 
-def _begun(ask: Callable[[], Told]) -> Callable[[], Told]:
-    """Ask beside all else, as it waits for other programs; what is returned waits, and raises what was raised."""
+def ask_engines(sources: Sources) -> Callable[[], Told]:
+    """Ask for containers beside all else, as that waits for other programs.
+
+    What is returned waits for the answer, and raises what was raised.
+    """
     answer: list[Told] = []
     raised: list[BaseException] = []
 
     def go() -> None:
         try:
-            answer.append(ask())
+            answer.append(_containers(sources))
         except BaseException as error:  # noqa: BLE001 - it is raised where the answer is asked for
             raised.append(error)
 
@@ -169,7 +173,7 @@ def _arms(sources: Sources, _ground: Ground, _mounts: Sequence[MountPoint]) -> T
     return found, unread
 
 
-def _containers(sources: Sources, _ground: Ground, _mounts: Sequence[MountPoint]) -> Told:
+def _containers(sources: Sources, *_: object) -> Told:
     """Ask docker and podman what their containers mount."""
     told = container_mounts.look(run=sources.run, environ=sources.environ, socket=sources.socket)
     found = [Use("container", Path(source), one.who) for one in told.found for source in one.sources]

@@ -14,8 +14,9 @@ from ttstack.cache.marker import is_key
 from ttstack.cache.registry_file import check
 from ttstack.cache.sizes import Sizes, measure
 from ttstack.cache.survey import survey
+from ttstack.cache.tree import listed
 from ttstack.cache.types import LOCKS, Directory, Use
-from ttstack.cache.uses import uses
+from ttstack.cache.uses import ask_engines, uses
 from ttstack.cache.why import flat
 from ttstack.cli.cache_sources import sources_of
 from ttstack.cli.hosts import all_places
@@ -61,9 +62,12 @@ class RootView:
 def roots(context: Context, *, sizes: bool = False, ask: bool = True) -> Iterator[RootView]:
     """Look at the caches of the real host, and of the simulated one when there is one. Raises TtxError."""
     for places in all_places(os.environ):
+        sources = sources_of(context, places)
+        if ask and listed(places.cache):
+            sources = replace(sources, asked=ask_engines(sources))
         directories = survey(places.cache)
         locks = _lock_files(places.cache) if directories else ()
-        used = uses(replace(sources_of(context, places), directories=directories)) if ask and directories else None
+        used = uses(replace(sources, directories=directories)) if sources.asked is not None else None
         seen = []
         for directory in directories:
             found = used.of(directory.path) if used is not None else ()
