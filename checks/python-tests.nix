@@ -1,5 +1,5 @@
 # The tests that need no more than a sandbox. The others (marked host, docker) are run by `./bootstrap check`, with this
-# check's Python: its attribute `python`.
+# check's Python: its attribute `python`. Some rooms have a check of their own, which runs more rounds: slots, cache, bench.
 { lib, pkgs, ... }:
 let
   python = pkgs.callPackage ../pkgs/dev-python.nix { };
@@ -29,6 +29,7 @@ pkgs.runCommand "python-tests"
     chmod -R u+w source
     cd source/python
     export HOME=$TMPDIR PYTHONPATH=$PWD
-    python3 -m pytest -p no:cacheprovider -m "not host and not docker"
+    python3 -m pytest -p no:cacheprovider -n 2 -m "not host and not docker" \
+      --ignore tests/slots --ignore tests/cache --ignore-glob '*/tests/bench/test_suite_*.py'
     touch $out
   ''

@@ -8,12 +8,12 @@ python3.withPackages (
     ps.duckdb
     ps.fastjsonschema
     ps.jinja2
-    ps.mpmath
     ps.pygal
     ps.rich
     ps.tomlkit
 
     ps.hypothesis
+    ps.mpmath
     ps.mypy
     ps.pytest
     ps.pytest-xdist

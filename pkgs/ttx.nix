@@ -25,7 +25,6 @@ let
       python3.pkgs.duckdb
       python3.pkgs.fastjsonschema
       python3.pkgs.jinja2
-      python3.pkgs.mpmath
       python3.pkgs.pygal
       python3.pkgs.rich
       python3.pkgs.tomlkit

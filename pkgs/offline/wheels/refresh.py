@@ -25,11 +25,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 # The runtime group is apart so that a first `./bootstrap run sim` fetches a few MB, not mypy.
 GROUPS: dict[str, list[str]] = {
-    "runtime": [
-        *("argcomplete", "duckdb", "fastjsonschema", "jinja2", "mpmath", "pygal", "rich", "setuptools", "tomlkit"),
-        *("watchfiles",),
-    ],
-    "dev": ["hypothesis", "mypy", "pytest", "pytest-xdist", "ruff", "xllamacpp"],
+    "runtime": ["argcomplete", "duckdb", "fastjsonschema", "jinja2", "pygal", "rich", "setuptools", "tomlkit"],
+    "dev": ["hypothesis", "mpmath", "mypy", "pytest", "pytest-xdist", "ruff", "xllamacpp"],
 }
 MINORS = (11, 12, 13, 14)
 MACHINES = ("x86_64", "aarch64")
