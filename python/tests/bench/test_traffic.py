@@ -7,7 +7,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ttstack.bench.traffic import History, Traffic
@@ -72,6 +72,7 @@ def test_a_page_of_another_program_tells_nothing() -> None:
     assert history.note(2, "llamacpp:tokens_predicted_total 6\n") == Traffic()
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["0", "1", "5e-324", "1e308", "1.7e308", "Inf", "NaN", "-1", "-1e308"]), min_size=4))
 def test_what_is_told_is_a_number_whatever_the_server_writes(values: list[str]) -> None:
     history = History()
@@ -142,6 +143,7 @@ def test_many_readings_are_not_all_kept() -> None:
     assert len(history._window) <= 62
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.floats(0.05, 100), st.integers(0, 1000), st.booleans(), st.booleans()), min_size=2, max_size=30

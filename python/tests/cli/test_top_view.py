@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from top_kit import write_run
@@ -116,6 +116,7 @@ def test_what_does_not_fit_is_counted(full: Overview, width: int, height: int) -
         assert lines[-1].plain.startswith(f"and {len(whole) - height + 1} more lines")
 
 
+@settings(deadline=None)
 @given(
     width=st.integers(1, 300),
     height=st.integers(1, 60),

@@ -116,7 +116,7 @@ def bucket_quantile(buckets: Sequence[tuple[float, float]], share: float) -> flo
             if math.isinf(bound):
                 break
             inside = (rank - below) / (count - below) if count > below else 1.0
-            return low + (bound - low) * max(0.0, min(1.0, inside))
+            return min(bound, low + (bound - low) * max(0.0, inside))
         low, below = bound, count
     finite = [bound for bound, _ in buckets if not math.isinf(bound)]
     return finite[-1] if finite else None
