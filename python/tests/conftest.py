@@ -14,6 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_DEFAULT = tuple((number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGQUIT))
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -31,6 +32,13 @@ def _engine_answers() -> bool:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("docker") is not None and not _engine_answers():
         pytest.skip("no Docker engine answers (checks/with-docker pytest -m docker)")
+
+
+def pytest_configure() -> None:
+    """Hear what a terminal sends, even when pytest was started in the background or by nohup, which have it ignored."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), *_DEFAULT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)
