@@ -73,10 +73,10 @@ def test_what_has_no_verdict_says_why_and_exits_so(book: Book, capsys: pytest.Ca
 
 
 def test_nothing_measured_is_shown_of_one_that_goes_on(book: Book, capsys: pytest.CaptureFixture[str]) -> None:
-    book.add(place(0, "A"), 3.25, cards=("c0",))
-    book.add(place(0, "B"), 4.75, cards=("c1",))
+    book.add(place(0, "A"), 3.2519, cards=("c0",))
+    book.add(place(0, "B"), 4.7523, cards=("c1",))
     assert not any(
-        value in ttx(capsys, "show", *more, code=5) for more in ((), ("--json",)) for value in ("3.25", "4.75")
+        value in ttx(capsys, "show", *more, code=5) for more in ((), ("--json",)) for value in ("3.2519", "4.7523")
     )
     assert "not finished" in ttx(capsys, "ls")
 
