@@ -6,6 +6,7 @@ drift to be told, is printed and let pass.
 
 import json
 import sys
+from typing import Any
 
 CELLS = {
     "smoke": [],
@@ -18,7 +19,7 @@ UNMEASURED = {"prompt-8192", "prompt-16384", "prompt-32768"}  # the arm sim take
 BUSY = ("the client", "answers came all at once")
 
 
-def faults(suite: str, line: dict) -> list[str]:
+def faults(suite: str, line: dict[str, Any]) -> list[str]:
     """Say what is wrong with a closing line."""
     measured = line["measured"]
     if line["outcome"] != "ok" or measured is None or measured["suite"] != suite:
