@@ -128,9 +128,10 @@ def engine_fails_late(host: Host) -> Path:
 
 def used_meanwhile(host: Host) -> Path:
     folder = host.cache()
+    host.boot_systemd()
 
     def hook(argv: Sequence[str]) -> None:
-        if argv[0] == "podman":
+        if argv[0] == "systemctl":  # who is asked once the directories were looked at
             (folder / USED).touch()
             host.hook = lambda _: None
 

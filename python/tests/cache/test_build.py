@@ -21,6 +21,7 @@ from ttstack.cache.marker import key_of, read_marker, read_used, write_marker
 from ttstack.cache.registry import read_only
 from ttstack.cache.survey import standing_of, survey
 from ttstack.cache.types import MANIFEST, MARKER, NEW, REGISTRY, USED, Marker
+from ttstack.cache.verify import Fault
 from ttstack.host.errors import HostError
 from ttstack.host.files import write_atomic
 from ttstack.run.link import python_path
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ttstack.cache.registry import Registry
-    from ttstack.cache.types import Directory
-    from ttstack.cache.verify import Fault
+    from ttstack.cache.types import Directory, FileEntry
 
 KEY = key_of(inputs_of())
 RUN = builder().run
@@ -276,6 +276,51 @@ def test_what_came_later_breaks_nothing_unless_it_could_be_loaded(tmp_path: Path
     os.close(last.lock)
 
 
+def test_a_complete_one_that_somebody_has_alone_is_refused(tmp_path: Path, root: Path) -> None:
+    complete(root)
+    alone = KeyLock(root, KEY).exclusive()  # as gc has it before the rename
+    assert alone is not None
+    with pytest.raises(CacheRefusedError, match="for himself"):
+        begin(start_of(tmp_path), room)
+    assert standing(root) == "complete"
+    os.close(alone)
+
+
+def test_a_marker_that_was_changed_while_its_cache_was_looked_through_is_not_written_over(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = complete(root)
+    trusted = replace(marker(root), checkpoint="new")
+
+    def trusts(_: Path) -> tuple[Fault, ...]:
+        write_marker(folder, trusted)
+        return (Fault("w", "it is empty", "empty"),)
+
+    monkeypatch.setattr(build, "verify", trusts)
+    with pytest.raises(CacheRefusedError, match="checkpoint"):
+        begin(start_of(tmp_path), room)
+    assert marker(root) == trusted
+
+
+def test_a_marker_that_was_settled_while_the_build_was_judged_stays(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watchdog of the same run may find the disk full while the last files are synced."""
+    held = begin(start_of(tmp_path), room)
+    fill(held.folder)
+    sync = settle.sync_files
+
+    def fails(folder: Path, files: tuple[FileEntry, ...]) -> None:
+        sync(folder, files)
+        assert settle.fail(root, KEY, RUN, "the disk was full")
+
+    monkeypatch.setattr(settle, "sync_files", fails)
+    with pytest.raises(CacheError, match="no longer being built"):
+        settle.complete(root, KEY, RUN, held.lock)
+    assert (standing(root), marker(root).reason) == ("broken", "the disk was full")
+    os.close(held.lock)
+
+
 def test_a_file_that_was_being_written_while_it_was_looked_through_is_looked_at_again(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -495,6 +540,17 @@ def test_an_empty_folder_that_somebody_made_is_used_where_it_is(tmp_path: Path, 
     os.close(held.lock)
 
 
+def test_a_new_directory_belongs_to_the_engines_user(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[str, int]] = []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", lambda path, user, _group: given.append((str(path), user)))
+    os.close(begin(start_of(tmp_path, owner=12345), room).lock)
+    dirs.mark_jit(root / "jit" / "try-sim", builder(), 12345)
+    assert given == [(str(root / NEW), 12345)] * 2  # before they have their names
+
+
 @pytest.mark.parametrize("name", ["write_marker", "touch_used", "put_spare", "sync_folder"])
 def test_a_directory_that_could_not_be_made_leaves_nothing_unmarked(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -518,6 +574,7 @@ def test_kernel_caches_are_marked_when_they_are_new(tmp_path: Path) -> None:
     made = read_marker(new)
     assert made is not None
     assert (made.kind, made.state, made.key) == ("jit", "complete", "try-ttnn-1")
+    assert '"jit/try-ttnn-1"' in (root / REGISTRY).read_text()  # it was made under the registry's lock
     os.utime(new / USED, (1, 1))
     (new / "kernel").touch()
     dirs.mark_jit(new, replace(builder(), run="later"), None)

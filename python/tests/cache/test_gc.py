@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from gc_kit import Host, age, entry, in_trash
-from gc_scenarios import seed_source
+from gc_scenarios import container_late
 
-from ttstack.cache import gc
+from ttstack.cache import gc, uses
 from ttstack.cache.errors import RegistryError
 from ttstack.cache.gc import DAY_S, collect
 from ttstack.cache.lock import KeyLock
@@ -23,10 +23,11 @@ from ttstack.host import container_mounts
 from ttstack.host.errors import HostError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from ttstack.cache.gc import Report
+    from ttstack.cache.types import Directory
 
 
 @pytest.fixture
@@ -236,10 +237,12 @@ def test_two_at_once_delete_each_once(host: Host) -> None:
     """The second begins while the first has decided, and finds nothing to do there."""
     folder = host.cache()
     inner: list[Report] = []
+    host.boot_systemd()
 
-    def hook(_: object) -> None:
-        host.hook = lambda _: None
-        inner.append(collect(replace(host.sources, run=host.answer), keep_days=0))
+    def hook(argv: Sequence[str]) -> None:
+        if argv[0] == "systemctl":  # who is asked once the directories were looked at
+            host.hook = lambda _: None
+            inner.append(collect(replace(host.sources, run=host.answer), keep_days=0))
 
     host.hook = hook
     report = host.gc(keep_days=0)
@@ -293,7 +296,9 @@ def _raise(error: Exception) -> Callable[..., NoReturn]:
     return look
 
 
-def test_what_a_killed_start_left_goes_and_what_one_is_making_stays(host: Host) -> None:
+def test_what_a_killed_start_left_goes_and_what_one_is_making_stays(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     new = host.root / NEW
     new.mkdir()
     (new / USED).touch()
@@ -305,10 +310,12 @@ def test_what_a_killed_start_left_goes_and_what_one_is_making_stays(host: Host) 
     looked = threading.Event()
     reports: list[Report] = []
 
-    def hook(_: object) -> None:
-        looked.set()  # after the directories were listed
+    def listed(root: Path) -> tuple[Directory, ...]:
+        found = survey(root)
+        looked.set()
+        return found
 
-    host.hook = hook
+    monkeypatch.setattr(gc, "survey", listed)
     other = threading.Thread(target=lambda: reports.append(host.gc()))
     with locked(host.root):
         other.start()
@@ -327,10 +334,50 @@ def test_files_of_others_in_the_place_of_a_new_directory_stay(host: Host) -> Non
 
 
 def test_what_was_learned_before_deletes_nothing(host: Host) -> None:
-    used = host.cache("used")
-    host.containers["docker"] = [entry(str(used))]
-    seed = seed_source(host)
+    """Neither by who calls, nor by gc itself as it looked first."""
+    late = container_late(host)
+    seed = host.cache("seed")
+    starts = host.hook
+
+    def hook(argv: Sequence[str]) -> None:
+        starts(argv)
+        if sum(call[0] == "podman" for call in host.calls) == 2 and argv[0] == "podman":
+            host.cache("new", state="building", alive=True, seeded_from=seed.name)
+
+    host.hook = hook
     host.sources = replace(host.sources, asked=lambda: ([], []), directories=())
-    host.gc(keep_days=0)
-    assert used.is_dir()
-    assert seed.is_dir()
+    report = host.gc(keep_days=0)
+    assert late.is_dir()
+    assert seed.is_dir(), told(report)
+
+
+def test_what_is_used_and_cannot_be_found_deletes_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = host.cache()
+    (host.base / "loop").symlink_to("loop")
+    host.containers["docker"] = [entry(f"{host.base}/loop")]
+    (text,) = host.gc(keep_days=0).unread
+    assert "loop, which cannot be looked at" in text
+    assert folder.is_dir()
+    host.containers.clear()
+
+    def unreadable() -> NoReturn:
+        raise HostError("cannot read mountinfo")
+
+    monkeypatch.setattr(uses, "mount_points", unreadable)
+    assert host.gc(keep_days=0).unread == ("cannot read mountinfo",)
+    assert folder.is_dir()
+
+
+def test_a_day_is_a_day(host: Host) -> None:
+    folder = host.cache(days=10)
+    used = (folder / USED).stat().st_mtime
+    assert told(host.gc(keep_days=12, now=lambda: used + 12 * DAY_S - 0.5))[folder.name][0] == "keep"
+    assert told(host.gc(keep_days=12, now=lambda: used + 12 * DAY_S))[folder.name][0] == "deleted"
+
+
+@pytest.mark.parametrize(("shared", "reason"), [(True, "a run uses it"), (False, "it is being built")])
+def test_a_dry_run_sees_locks_too(host: Host, *, shared: bool, reason: str) -> None:
+    folder = host.cache()
+    lock = KeyLock(host.root, folder.name)
+    host.keep(lock.shared() if shared else lock.exclusive())
+    assert told(host.gc(keep_days=0, dry_run=True)) == {folder.name: ("keep", reason)}

@@ -33,9 +33,10 @@ _MOUNTED = (
     (("Bind",), re.compile(r"^\s*Bind(?:ReadOnly)?Paths\s*=\s*-?([^\s:]+)", re.MULTILINE)),
 )
 _ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
-_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)=['\"]?([^\s'\"]+)")
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)=(?=['\"]?([^\s'\"]+))")  # Environment=NAME=VALUE has two
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 # What no more can be said of: a variable that nothing sets, a specifier of a template.
+_MOST = 100  # paths of one word
 _UNKNOWN = re.compile(r"[$%]")
 # systemd.unit(5), "Specifiers": those that are the same for every unit of the system manager.
 _FOLDERS = {"%C": "/var/cache", "%S": "/var/lib", "%t": "/run", "%L": "/var/log", "%E": "/etc", "%h": "/root"}
@@ -110,15 +111,23 @@ def _mounted(text: str) -> Iterator[str]:
     words = dict.fromkeys(
         match[1].strip() for marks, pattern in _MOUNTED if _has(text, marks) for match in pattern.finditer(text)
     )
-    values = dict(_ASSIGNED.findall(text)) if any("$" in word for word in words) else {}
-    for word in words:
-        path = _VARIABLE.sub(lambda match: _value(match, values), word)
+    values: dict[str, dict[str, None]] = {}
+    for name, value in _ASSIGNED.findall(text) if any("$" in word for word in words) else ():
+        values.setdefault(name, {})[value] = None
+    for path in dict.fromkeys(path for word in words for path in _expanded(word, values)):
         unknown = _UNKNOWN.search(path)
-        if unknown:  # it may be anything in the folder that is known
-            path = path[: unknown.start()].rpartition("/")[0]
-        if path.startswith("/"):
-            yield _single(path)
+        # What is not known may be anything in the folder that is.
+        known = path[: unknown.start()].rpartition("/")[0] if unknown else path
+        if known.startswith("/"):
+            yield _single(known)
 
 
-def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
-    return values.get(match[1] or match[2], match[0])
+def _expanded(word: str, values: Mapping[str, Iterable[str]]) -> list[str]:
+    """Put in each value that a variable has anywhere in the text: which of them is in effect is not known."""
+    found = [word]
+    for name in dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(word)):
+        spelled = re.compile(rf"\$(?:\{{{name}\}}|{name}(?!\w))")
+        put = [spelled.sub(lambda _, value=value: value, path) for path in found for value in values.get(name, ())]
+        if put and len(put) <= _MOST:
+            found = put
+    return found
