@@ -127,7 +127,7 @@ def _expanded(word: str, values: Mapping[str, Iterable[str]]) -> list[str]:
     found = [word]
     for name in dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(word)):
         spelled = re.compile(rf"\$(?:\{{{name}\}}|{name}(?!\w))")
-        put = [spelled.sub(lambda _, value=value: value, path) for path in found for value in values.get(name, ())]
+        put = [value.join(spelled.split(path)) for path in found for value in values.get(name, ())]
         if put and len(put) <= _MOST:
             found = put
     return found
