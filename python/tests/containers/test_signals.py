@@ -81,15 +81,20 @@ def _left_running(host: Host) -> list[str]:
     return found
 
 
+def _whole(host: Host, arms: list[Path]) -> float:
+    """Measure how long runs take that nobody disturbs, seconds."""
+    begun = time.monotonic()
+    whole = _start(host, arms)
+    assert [json.loads(ttx.communicate(timeout=120)[0])["text"] for ttx in whole] == [""] * len(arms)
+    return time.monotonic() - begun
+
+
 def test_a_signal_at_any_moment_leaves_nothing(wide_host: Host) -> None:
     """As many runs side by side as there are cards; which of these a run gets is left to the slots."""
     seed = int(os.environ.get("TTX_SEED") or secrets.randbelow(1_000_000))
     print(f"TTX_SEED={seed}")  # noqa: T201 - pytest shows it when the test fails
     arms = [wide_host.arm(f"quick{at}", own_cache=True) for at in range(len(wide_host.numbers))]
-    begun = time.monotonic()
-    whole = _start(wide_host, arms)
-    assert [json.loads(ttx.communicate(timeout=120)[0])["text"] for ttx in whole] == [""] * len(arms)
-    length = time.monotonic() - begun
+    length = min(_whole(wide_host, arms) for _ in range(3))  # the first builds caches, and the machine may be busy
     dice = random.Random(seed)  # noqa: S311 - no secret: the same moments again
     shots = [Shot(dice.uniform(0, 1.05 * length), number) for number in SIGNALS for _ in range(MOMENTS)]
     dice.shuffle(shots)
@@ -106,5 +111,5 @@ def test_a_signal_at_any_moment_leaves_nothing(wide_host: Host) -> None:
     records = wide_host.records()
     assert {run.outcome for run in records} == {"ok", "interrupted", "aborted"}
     opened = [run for run in records if run.outcome != "ok"]
-    assert len(opened) > len(shots) / 2, len(opened)  # most signals came when there was something to tidy up
+    assert len(opened) > len(shots) / 3, len(opened)  # of a run that got faster meanwhile fewer are left to tidy up
     assert wait_until(lambda: _left_running(wide_host) == [], 20), _left_running(wide_host)

@@ -204,18 +204,20 @@ class Supervisor:
                 self._set(phase="stopping", reason=ending.reason, text=ending.text)
             if not engine.ended():
                 self._wait(engine, grace)
-                ending = self._if_killed(ending, engine)
+                how = f"it did not stop within {self.plan.launch.stop_grace_s} s and was killed"
+                ending = self._if_killed(ending, engine, how)
             if engine.ended() and not engine.clear() and not engine.container:
                 engine.ask_to_stop()  # its first process is gone, others are left: in a container there are none
                 self._wait(engine, grace)
+        if ending.reason == "stopped":  # somebody else killed it meanwhile, as `ttx down --kill` does
+            ending = self._if_killed(ending, engine, "it was killed")
         self._over(ending)
 
-    def _if_killed(self, ending: Ending, engine: Engine) -> Ending:
+    def _if_killed(self, ending: Ending, engine: Engine, how: str) -> Ending:
         """Say that docker killed an engine that outlived its grace: its cards were not torn down."""
         if not engine.container or engine.exit_code() != -signal.SIGKILL:
             return ending
-        grace = self.plan.launch.stop_grace_s
-        text = f"{ending.text}; it did not stop within {grace} s and was killed: its cards may need a reset"
+        text = f"{ending.text}; {how}: its cards may need a reset"
         return Ending("killed" if ending.reason == "stopped" else ending.reason, text)
 
     def _wait(self, engine: Engine, seconds: float) -> None:
