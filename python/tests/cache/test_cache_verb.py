@@ -22,12 +22,15 @@ from ttstack.arm.shelf import Shelf
 from ttstack.cache.checkpoint import signature
 from ttstack.cache.lock import KeyLock
 from ttstack.cache.marker import key_of, read_marker, write_marker
-from ttstack.cache.types import LOCKS, MARKER, REGISTRY, TRASH, USED
+from ttstack.cache.sizes import Sizes
+from ttstack.cache.survey import standing_of
+from ttstack.cache.types import LOCKS, MARKER, REGISTRY, TRASH, USED, Use
 from ttstack.cache.verify import Report, verify
-from ttstack.cli import cache_check
+from ttstack.cli import cache_check, cache_view
 from ttstack.cli.human import ago, size
 from ttstack.cli.main import main
 from ttstack.errors import Exit
+from ttstack.host.places import find_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +102,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 def columns(text: str) -> list[list[str]]:
     head, *lines = text.splitlines()
-    starts = [head.index(name) for name in ("CACHE", "STATE", "SIZE", "ARM", "USED", "IN USE BY", "MADE FROM")]
+    starts = [head.index(name) for name in ("CACHE", "STATE", "SIZE", "ARM", "USED", "WHAT")]
     return [[line[start:end].strip() for start, end in zip(starts, [*starts[1:], None], strict=True)] for line in lines]
 
 
@@ -126,10 +129,10 @@ def test_all_that_lies_there_is_listed(desk: Desk) -> None:
         "224 B",
         "try",
         ago(time.time()),
-        "-",
         "org/name main P150 ttnn-0.81.1 A=1",
     ]
     assert next(row for row in rows if row[1] == "building")[2] == "of 28.7 GB"
+    assert "ttx cache adopt" in next(row for row in rows if row[1] == "unmarked")[5]
     assert {one["standing"] for one in desk.json("ls")[0]["directories"]} == {row[1] for row in rows}
     assert not (desk.root / REGISTRY).exists()  # looking writes nothing
 
@@ -139,7 +142,8 @@ def test_the_simulated_hosts_caches_are_beside_them(desk: Desk) -> None:
     complete(desk.root)
     complete(desk.simulated)
     key = key_of(inputs_of())
-    assert [row[0] for row in columns(desk.ttx("ls"))] == [key, f"{key} (simulated)"]
+    assert [row[0] for row in columns(desk.ttx("ls"))] == [key, key]
+    assert ["simulated; " in row[5] for row in columns(desk.ttx("ls"))] == [False, True]
     assert [entry["simulated"] for entry in desk.json("show", key)] == [False, True]
     assert len(desk.json("verify", key)) == 2
     assert [entry["root"] for entry in desk.json("rebuild-registry")] == [str(desk.root), str(desk.simulated)]
@@ -149,28 +153,43 @@ def test_who_has_its_lock_uses_it(desk: Desk) -> None:
     folder = complete(desk.root)
     handle = KeyLock(desk.root, folder.name).shared()
     assert handle is not None
-    assert columns(desk.ttx("ls"))[0][5] == "somebody who has its lock, shared"
+    assert columns(desk.ttx("ls"))[0][5].startswith("in use: somebody who has its lock, shared; org/name")
     os.close(handle)
-    assert columns(desk.ttx("ls"))[0][5] == "-"
+    assert columns(desk.ttx("ls"))[0][5].startswith("org/name")
     (desk.root / LOCKS / folder.name).unlink()
     (desk.root / LOCKS / folder.name).symlink_to("guard")
-    assert columns(desk.ttx("ls"))[0][5].startswith("nobody knows who: ")
+    assert columns(desk.ttx("ls"))[0][5].startswith("in use: it cannot be told: ")
 
 
 def test_what_is_built_is_in_use_and_so_is_what_it_began_with(desk: Desk) -> None:
     seed = complete(desk.root)
     live = building(desk.root, inputs_of(mesh="P300"), builder=builder(alive=True), seeded_from=seed.name)
-    used = {row[0]: row[5] for row in columns(desk.ttx("ls"))}
-    who = "run 20260101T000000-aaaaaa builds "
+    used = {row[0]: row[5].split("; ")[0] for row in columns(desk.ttx("ls"))}
+    who = "in use: run 20260101T000000-aaaaaa builds "
     assert used == {live.name: f"{who}{live.name}", seed.name: f"{who}{live.name} from it"}
 
 
 def test_an_arm_names_it_and_does_not_use_it_now(desk: Desk) -> None:
     folder = complete(desk.root, dict(desk.key("try").inputs))
     (row,) = columns(desk.ttx("ls"))
-    assert row[5] == "-"
+    assert "in use" not in row[5]
     assert desk.json("ls")[0]["directories"][0]["used_by"][0]["source"] == "arm"
     assert "named by" in desk.ttx("show", folder.name)
+
+
+def test_why_one_is_broken_is_told_before_what_it_was_made_from(desk: Desk) -> None:
+    building(desk.root, state="broken", reason="the disk was full")
+    assert columns(desk.ttx("ls"))[0][1::4] == ["broken", "the disk was full; org/name main P150 ttnn-0.81.1"]
+
+
+def test_on_a_terminal_a_line_is_as_wide_as_that(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    building(desk.root, state="broken", reason="x" * 100)
+    whole = desk.ttx("ls").splitlines()
+    assert len(whole[1]) > 100  # what is no terminal gets all of it
+    for columns_there, cut in ((80, True), (72, True), (50, False), (0, False), (500, False)):
+        monkeypatch.setattr("ttstack.cli.command.terminal_width", lambda columns_there=columns_there: columns_there)
+        lines = desk.ttx("ls").splitlines()
+        assert lines == ([whole[0], f"{whole[1][: columns_there - 3]}..."] if cut else whole)
 
 
 def test_du_counts_shared_files_once(desk: Desk) -> None:
@@ -251,7 +270,7 @@ def test_why_tells_the_key_and_how_others_differ(desk: Desk) -> None:
     assert (table["key"], table["standing"], table["inputs"]) == (own.name, "complete", key.inputs)
     (seen,) = table["others"]
     assert seen["key"] == other.name
-    assert [one["name"] for one in seen["differences"]] == ["env", "env.B", "mesh"]
+    assert [one["name"] for one in seen["differences"]] == ["env.B", "mesh"]
     lines = desk.ttx("why", "try").splitlines()
     assert lines[0] == f"arm try has the key {own.name}, which is complete"
     assert lines[-1].split() == ["mesh", str(key.inputs["mesh"]), "here,", "P300", "there"]
@@ -278,7 +297,7 @@ def test_a_full_one_finds_a_changed_byte_and_remembers_the_rest(desk: Desk) -> N
     folder = complete(desk.root, files=1)
     data = (FIXTURES / "one_dtype_BFLOAT8_B_layout_TILE.tensorbin").read_bytes()
     (folder / "later.tensorbin").write_bytes(data)
-    assert "2 hashed for the first" in desk.ttx("verify", folder.name, "--full")
+    assert "  2 file(s) hashed for the first time\n" in desk.ttx("verify", folder.name, "--full")
     assert "2 file(s) as they were the last time\n" in desk.ttx("verify", folder.name, "--full")
     (folder / "later.tensorbin").write_bytes(data[:-1] + b"!")
     assert desk.ttx("verify")
@@ -526,3 +545,18 @@ def test_on_a_read_only_root_all_that_looks_works_and_says_what_it_could_not_wri
 def _looks(folder: Path) -> int:
     words = [["ls"], ["ls", "--du"], ["show", folder.name], ["verify"], ["verify", "--full"]]
     return sum(main(["cache", *line]) for line in words)
+
+
+def test_a_run_that_builds_is_named_once(desk: Desk) -> None:
+    folder = building(desk.root, builder=builder(alive=True))
+    places = replace(find_places(simulated=False, environ=os.environ), cache=desk.root)
+    standing = standing_of(folder)
+    build = Use("build", folder, "run 1 builds it")
+    slot = Use("slot", folder, "run 1 (arm try)")
+    from_it = Use("build", folder.with_name("0" * 16), "run 1 builds it from it")
+    for uses, told in (
+        ((build,), "in use: run 1 builds it"),
+        ((slot, build), "in use: run 1 (arm try)"),
+        ((slot, from_it), "in use: run 1 (arm try), run 1 builds it from it"),
+    ):
+        assert cache_view.row(cache_view.Seen(places, standing, uses), Sizes({}, 0))[5].split("; ")[0] == told

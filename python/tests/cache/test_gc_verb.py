@@ -183,7 +183,7 @@ def test_all_shelves_count_not_the_first_alone(tmp_path: Path) -> None:
 def test_a_number_of_days_is_needed(machine: Machine, capsys: pytest.CaptureFixture[str], days: str) -> None:
     folder = machine.host.cache()
     assert gc(f"--keep-days={days}") == Exit.USAGE
-    assert "invalid number of days value" in capsys.readouterr().err
+    assert "is no number of days, such as 30" in capsys.readouterr().err
     assert gc() == Exit.USAGE
     assert gc("--keep-days", "3", "--arm", "/nowhere.toml") == Exit.USAGE
     assert folder.is_dir()

@@ -148,7 +148,7 @@ def _by_age(directory: Directory, keep_days: float, now: float) -> Verdict:
         return Verdict("delete", "nothing was ever in it" if directory.text else "it was thrown away before")
     age = max(0.0, now - last_touched(directory))  # a time to come is now: some clock was wrong
     if age < GRACE_S:
-        use = Use("grace", directory.path, f"made or used {_ago(age)} ago")
+        use = Use("grace", directory.path, f"made or used within the hour, {_ago(age)} ago")
         return Verdict("keep", use.who, (use,))
     if directory.standing != "complete":
         return Verdict("delete", f"{directory.standing}: {directory.text or 'no reason is told'}")

@@ -87,9 +87,9 @@ def _told(checked: Checked) -> Iterator[str]:
         yield f"  {len(found.later)} file(s) came after it was completed, such as {found.later[0]}"
     if checked.full and not found.faults:
         first = len(found.hashes) - found.compared
-        yield f"  {found.compared} file(s) as they were the last time" + (
-            f", {first} hashed for the first" * bool(first)
-        )
+        parts = [f"{found.compared} file(s) as they were the last time"] if found.compared or not first else []
+        parts += [f"{first} file(s) hashed for the first time"] if first else []
+        yield f"  {', '.join(parts)}"
     if checked.marked:
         yield f"  {checked.marked}"
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ttstack.cli.command import Context
     from ttstack.host.types import Places
 
-COLUMNS = ("CACHE", "STATE", "SIZE", "ARM", "USED", "IN USE BY", "MADE FROM")
+COLUMNS = ("CACHE", "STATE", "SIZE", "ARM", "USED", "WHAT")
 _NOW = {"container", "slot", "build", "lock"}  # the others name it, and may start any time
 _SHORT = ("model", "revision", "mesh", "dtype", "optimizations", "format")
 
@@ -99,7 +99,7 @@ def _locks(root: Path, directory: Directory, found: Sequence[Use]) -> Iterator[U
     try:
         state = lock.state(root, directory.key)
     except CacheError as error:
-        yield Use("lock", directory.path, f"nobody knows who: {error.message}")
+        yield Use("lock", directory.path, f"it cannot be told: {error.message}")
         return
     if state != "free":
         yield Use("lock", directory.path, f"somebody who has its lock, {'alone' if state == 'exclusive' else 'shared'}")
@@ -116,17 +116,33 @@ def _trouble(root: Path) -> str:
 def row(seen: Seen, sizes: Sizes) -> tuple[str, ...]:
     """Describe a directory in a line of the table."""
     directory, marker = seen.directory, seen.directory.marker
-    state = directory.standing
-    now = [use.who for use in seen.used_by if use.source in _NOW]
     return (
-        f"{seen.name} (simulated)" if seen.places.simulated else seen.name,
-        f"{state}: {directory.text}" if directory.text and state in {"broken", "unreadable", "not ours"} else state,
+        seen.name,
+        directory.standing,
         _size(directory, sizes),
         "-" if marker is None else marker.builder.arm,
         "-" if directory.used is None else ago(time.time() - directory.used),
-        ", ".join(dict.fromkeys(now)) or "-",
-        "-" if marker is None else summary(marker.inputs),
+        "; ".join(_about(seen)) or "-",
     )
+
+
+def _about(seen: Seen) -> Iterator[str]:
+    """Say first what matters most, as the line may be cut."""
+    directory, marker = seen.directory, seen.directory.marker
+    used = [use for use in seen.used_by if use.source in _NOW]
+    if any(use.source == "slot" for use in used):  # who builds it holds its cards
+        used = [use for use in used if use.source != "build" or use.path != directory.path]
+    now = dict.fromkeys(use.who for use in used)
+    if now:
+        yield f"in use: {', '.join(now)}"
+    if directory.text and directory.standing != "building":
+        yield directory.text
+    if directory.standing == "unmarked":
+        yield "no marker of ttx (see: ttx cache adopt --help)"
+    if seen.places.simulated:
+        yield "simulated"
+    if marker is not None:
+        yield "compiled kernels" if marker.kind == "jit" else summary(marker.inputs)
 
 
 def _size(directory: Directory, sizes: Sizes) -> str:

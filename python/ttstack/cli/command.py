@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ttstack.cli.parser import Parser
-from ttstack.cli.streams import encodable, say
+from ttstack.cli.streams import encodable, say, terminal_width
 from ttstack.errors import UsageError
 from ttstack.near import nearest
 from ttstack.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+
+_CUT = "..."
+_LEAST = 12  # of a last column that is cut; less tells nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +127,18 @@ def print_json(value: object) -> None:
     print(text if encodable(text) else json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a plain table; the last column is not padded."""
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, cut: bool = False) -> None:
+    """Print a plain table; the last column is not padded. ``cut``: on a terminal, to what fits into its width."""
     safe = [[printable(cell) for cell in row] for row in [columns, *rows]]
     widths = [max(len(row[i]) for row in safe) for i in range(len(columns))]
+    whole = sum(widths) + 2 * (len(widths) - 1)
+    most = terminal_width() if cut else whole
+    if most < whole - widths[-1] + _LEAST:
+        most = whole
     for row in safe:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        print("  ".join(cells).rstrip())
+        line = "  ".join(cells).rstrip()
+        print(line if len(line) <= most else f"{line[: most - len(_CUT)]}{_CUT}")
 
 
 def note(text: str) -> None:

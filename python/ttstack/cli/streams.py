@@ -50,6 +50,14 @@ def told() -> Iterator[None]:
         sys.stdout = None
 
 
+def terminal_width() -> int:
+    """How many columns the terminal has that stdout is; 0 when it is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
 def encodable(text: str) -> bool:
     """Whether stdout's encoding has all that is in a text."""
     try:

@@ -108,7 +108,7 @@ def _ls(context: Context, args: argparse.Namespace) -> int:
     else:
         rows = [row(seen, view.sizes) for view in views for seen in view.seen]
         if rows:
-            print_table(COLUMNS, rows)
+            print_table(COLUMNS, rows, cut=True)
         else:
             note(f"there are no caches under {', '.join(str(view.places.cache) for view in views)}")
         for view in views if args.du else ():

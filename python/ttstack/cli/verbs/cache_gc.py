@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from ttstack.cli.human import size
 from ttstack.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    import argparse
-
     from ttstack.cache.gc import Entry, Report
     from ttstack.cli.command import Context
 
@@ -24,7 +23,7 @@ EXAMPLES = """\
 """
 _COLUMNS = ("CACHE", "STATE", "GC", "FREES", "WHY")
 _SHOWN = {"keep": "keeps", "delete": "would delete", "deleted": "deleted", "failed": "failed"}
-_WAY_OUT = "make it readable (most of it only is for root), then run this again"
+_WAY_OUT = "mend that (some of it may only be closed to who is not root), then run this again"
 
 
 def add_gc(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,13 +50,13 @@ def add_gc(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _days(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not (value >= 0 and math.isfinite(value)):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days, such as 30, 0.5 or 0")
     return value
-
-
-_days.__name__ = "number of days"  # argparse puts it into its sentence
 
 
 def _gc(context: Context, args: argparse.Namespace) -> int:
@@ -72,7 +71,7 @@ def _gc(context: Context, args: argparse.Namespace) -> int:
     if args.json:
         print_json(_document(report))
     elif report.entries:
-        print_table(_COLUMNS, [_row(entry) for entry in report.entries])
+        print_table(_COLUMNS, [_row(entry) for entry in report.entries], cut=True)
     else:
         note(f"there are no caches in {report.root}")
     return _conclude(report)
