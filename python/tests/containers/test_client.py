@@ -43,7 +43,7 @@ LAUNCH = Launch(
     cache_key="0" * 16,
     cache_dir="/nowhere",
     cache_path="/cache/tensors",
-    jit_dir="/cache/root/jit/arm",
+    jit_dir="/cache/jit/arm",
 )
 
 

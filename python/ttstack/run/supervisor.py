@@ -204,8 +204,8 @@ class Supervisor:
                 self._set(phase="stopping", reason=ending.reason, text=ending.text)
             if not engine.ended():
                 self._wait(engine, grace)
-                how = f"it did not stop within {self.plan.launch.stop_grace_s} s and was killed"
-                ending = self._if_killed(ending, engine, how)
+                waited = f"it did not stop within {self.plan.launch.stop_grace_s} s and was killed"
+                ending = self._if_killed(ending, engine, waited)
             if engine.ended() and not engine.clear() and not engine.container:
                 engine.ask_to_stop()  # its first process is gone, others are left: in a container there are none
                 self._wait(engine, grace)
@@ -217,8 +217,8 @@ class Supervisor:
         """Say that docker killed an engine that outlived its grace: its cards were not torn down."""
         if not engine.container or engine.exit_code() != -signal.SIGKILL:
             return ending
-        text = f"{ending.text}; {how}: its cards may need a reset"
-        return Ending("killed" if ending.reason == "stopped" else ending.reason, text)
+        reason = "killed" if ending.reason == "stopped" else ending.reason
+        return Ending(reason, f"{ending.text}; {how}: its cards may need a reset")
 
     def _wait(self, engine: Engine, seconds: float) -> None:
         end = time.monotonic() + seconds
