@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 
 from ttstack.cli.command import print_table
 from ttstack.cli.main import main
+from ttstack.cli.streams import terminal_width
 from ttstack.errors import Exit
 from ttstack.run.link import python_path
 
@@ -114,3 +118,18 @@ def test_an_encoding_that_lacks_a_character_gets_an_escape(tmp_path: Path) -> No
 def test_a_table_has_a_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("A", "B"), [("x\n\x1b[2Jfree", "y")])
     assert capsys.readouterr().out.splitlines()[1:] == [r"x\n\x1b[2Jfree  y"]
+
+
+def test_the_width_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.openpty()
+    with open(theirs, "w", encoding="utf-8") as terminal:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", terminal)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 67, 0, 0))
+        assert terminal_width() == 67
+    assert terminal_width() == 0  # closed
+    with open(os.devnull, "w", encoding="utf-8") as nothing:  # noqa: PTH123 - as above
+        monkeypatch.setattr(sys, "stdout", nothing)
+        assert terminal_width() == 0
+    monkeypatch.setattr(sys, "stdout", None)
+    assert terminal_width() == 0
+    os.close(ours)
