@@ -81,3 +81,14 @@ def test_a_wrong_start_says_the_way_out(words: Sequence[str], hint: str, capsys:
     assert hint in heard.err
     assert heard.err.startswith("ttx: ")
     assert heard.out == ""
+
+
+def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for columns, there, width in (("60", 90, 60), ("", 70, 70), ("0", 70, 70), ("x", 0, 80)):
+        monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setattr("ttstack.cli.parser.terminal_width", lambda there=there: there)
+        with pytest.raises(SystemExit):
+            main(["cache", "gc", "--help"])
+        # Examples and the description keep their lines.
+        lines = capsys.readouterr().out.split("options:")[1].split("examples:")[0].splitlines()
+        assert width - 12 < max(map(len, lines)) <= width - 2

@@ -25,7 +25,6 @@ from ttstack.errors import TtxError
 from ttstack.host import container_mounts, units
 from ttstack.host.containers import run_command
 from ttstack.host.mountinfo import elsewhere, is_within, mount_points, place_of
-from ttstack.render.launch import CACHE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -176,6 +175,10 @@ def _arms(sources: Sources, _ground: Ground, _mounts: Sequence[MountPoint]) -> T
 def _containers(sources: Sources, *_: object) -> Told:
     """Ask docker and podman what their containers mount."""
     told = container_mounts.look(run=sources.run, environ=sources.environ, socket=sources.socket)
+    if not told.found:
+        return [], list(told.troubles)
+    from ttstack.render.launch import CACHE_LABEL  # noqa: PLC0415 - its import takes as long as a hundred caches
+
     found = [Use("container", Path(source), one.who) for one in told.found for source in one.sources]
     labels = ((one.who, one.labels.get(CACHE_LABEL, "")) for one in told.found)
     found += [Use("container", sources.root / key, who) for who, key in labels if is_key(key)]

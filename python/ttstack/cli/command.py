@@ -6,19 +6,19 @@ parser sets ``func``, a callable from ``Context`` and the parsed namespace to an
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ttstack.cli.parser import Parser
+from ttstack.cli.parser import Formatter, Parser
 from ttstack.cli.streams import encodable, say, terminal_width
 from ttstack.errors import UsageError
 from ttstack.near import nearest
 from ttstack.printable import printable
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterable, Sequence
 
 
@@ -78,7 +78,7 @@ def verb_parser(module: object, name: str, summary: str) -> argparse.ArgumentPar
         prog=f"ttx {name}",
         description=sentence(summary),
         epilog=f"examples:\n{verb.EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     verb.configure(parser)
     parser.default = getattr(verb, "DEFAULT", "")
@@ -110,7 +110,7 @@ def leaf(
         help=summary,
         description=sentence(summary),
         epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     parser.set_defaults(func=func)
     return parser

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ttstack.cli.streams import terminal_width
 from ttstack.errors import UsageError
 from ttstack.near import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_COLUMNS, _MARGIN = 80, 2
 _MISSING = "the following arguments are required: "
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps a description's lines. Is told the width, which argparse would ask for each option, by way of `shutil`."""
+
+    def __init__(self, prog: str, **more: Any) -> None:  # noqa: ANN401 - argparse's
+        super().__init__(prog, **{"width": _width(), **more})
+
+
+def _width() -> int:
+    """Follow what shutil.get_terminal_size() says, less the two columns that argparse leaves."""
+    told = os.environ.get("COLUMNS", "")
+    return (int(told) if told.isdecimal() and int(told) else terminal_width() or _COLUMNS) - _MARGIN
 
 
 class Parser(argparse.ArgumentParser):
