@@ -1,14 +1,16 @@
 """How fast caches are looked at, beside the tool that would do it by hand: ``python benchmarks/caches.py``.
 
 Each line is one measurement of two commands that take turns, on trees that are made here: whole processes, warm disk
-cache; the median, and the best, which a busy machine disturbs least. This host's own units and container engines are
-asked, as always. ``MEASUREMENTS`` is a table: a function that makes a tree and gives the commands to compare.
+cache; the median, the best, which a busy machine disturbs least, and the least processor time, with that of the
+programs that were asked. This host's own units and container engines are asked, as always, and the arms of the folder
+that it is called in. ``MEASUREMENTS`` is a table: a function that makes a tree and gives the commands to compare.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -100,13 +102,23 @@ MEASUREMENTS: dict[str, Callable[[Path], Contest]] = {
 }
 
 
-def _seconds(words: Sequence[str], env: dict[str, str]) -> float:
-    begun = time.perf_counter()
-    subprocess.run(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=300)
-    return time.perf_counter() - begun
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one command took, in seconds."""
+
+    wall: float
+    cpu: float  # with its children's
 
 
-def _measure(make: Callable[[Path], Contest], rounds: int) -> tuple[list[float], list[float]]:
+def _taken(words: Sequence[str], env: dict[str, str]) -> Taken:
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    # Without a timeout, for which subprocess looks whether it is over at growing distances, of up to 50 ms.
+    subprocess.run(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Taken(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def _measure(make: Callable[[Path], Contest], rounds: int) -> tuple[list[Taken], list[Taken]]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "cache"
         root.mkdir()
@@ -115,14 +127,23 @@ def _measure(make: Callable[[Path], Contest], rounds: int) -> tuple[list[float],
         # byte code is kept, as an installed ttx has it
         env |= {"PYTHONPATH": str(HERE), "PYTHONPYCACHEPREFIX": f"{folder}/byte-code"}
         env.pop("PYTHONDONTWRITEBYTECODE", None)
-        sides: tuple[list[float], list[float]] = ([], [])
+        sides: tuple[list[Taken], list[Taken]] = ([], [])
         for turn in range(rounds + 1):
             for side, words in zip(sides, (contest.ours, contest.other), strict=True):
-                taken = _seconds(words, env)
+                taken = _taken(words, env)
                 if turn:  # the first round warms the disk cache
                     side.append(taken)
             contest.reset()
     return sides
+
+
+def _median(side: list[Taken]) -> float:
+    return statistics.median(taken.wall for taken in side)
+
+
+def _row(side: list[Taken], width: int) -> str:
+    best, cpu = min(taken.wall for taken in side), min(taken.cpu for taken in side)
+    return f"{_median(side) * 1e3:{width}.1f} {best * 1e3:8.1f} {cpu * 1e3:8.0f}"
 
 
 def main() -> int:
@@ -130,14 +151,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(MEASUREMENTS)}")
     args = parser.parse_args()
-    print(f"{'what':<34} {'ttx ms':>8} {'best':>8} {'other ms':>9} {'best':>8} {'ratio':>7}")
+    print(f"load {os.getloadavg()[0]:.1f} of {os.cpu_count()} processors as it begins")
+    print(f"{'what':<34} {'ttx ms':>8} {'best':>8} {'cpu':>8} {'other ms':>9} {'best':>8} {'cpu':>8} {'ratio':>7}")
     for name, make in MEASUREMENTS.items():
         if args.names and not any(name.startswith(wanted) for wanted in args.names):
             continue
         ours, other = _measure(make, args.rounds)
-        row = [statistics.median(ours), min(ours), statistics.median(other), min(other)]
-        one, best, two, best_of_other = (f"{seconds * 1e3:.1f}" for seconds in row)
-        print(f"{name:<34} {one:>8} {best:>8} {two:>9} {best_of_other:>8} {row[0] / row[2]:7.1f}")
+        print(f"{name:<34} {_row(ours, 8)} {_row(other, 9)} {_median(ours) / _median(other):7.1f}", flush=True)
+    print(f"load {os.getloadavg()[0]:.1f} as it ends")
     return 0
 
 
